@@ -26,6 +26,7 @@
  *     >>rma         registrations, placement, reads
  *     >>dgram       the datagram endpoint: joins the layers over one link
  *     >>core        devices, configuration, transport table, dispatch
+ *     >>tiny        the engine of the smallest machines, in the place of all from >>evq on
  *     >>license
  */
 #ifndef CCI_H
@@ -241,6 +242,21 @@
  *                                   cci_accept_data() and cci_reject_data(), else CCI_ERR_NOT_IMPLEMENTED, and one such
  *                                   answer is kept at a time, else CCI_ENOBUFS. A server that sends more is not
  *                                   understood: CCI_ETIMEDOUT
+ * CCI_TINY              for the smallest: another engine (>>tiny) behind the same functions, with a fifth of the code.
+ *                       Endpoints on a link of the program as with CCI_SMALL, whose other macros mean nothing here;
+ *                       CCI_NO_RMA does. All memory is static: nothing is ever allocated, and of cci_setup() only
+ *                       `random` counts, which is needed. The wire is the same: the peer may be any, over a link with
+ *                       the same mtu. It has a window of a few packets, one piece of a write and one segment of a read
+ *                       under way, serves RU in order, completes in the order of the calls, and copies all messages.
+ *                       It goes without: descriptors, devices, multicast, sealed packets, answers with data
+ *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), URIs of peers, proof of a client's
+ *                       address, and peers whose address changes. Bytes on 32-bit machines (D: CCI_TINY_MTU):
+ *     CCI_TINY_MTU            260   the longest datagram, with a checksum; a link with a larger one is CCI_ENOMEM
+ *     CCI_TINY_CONNECTIONS      2   220 for each and its send slots: one more than peers, for one that was restarted
+ *     CCI_TINY_SENDS            2   send slots of each connection, 2 at least: D for each
+ *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
+ *     CCI_TINY_REGISTRATIONS    2   40 for each
+ *     CCI_TINY_ENDPOINTS        1   all of the above for each
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -305,6 +321,37 @@
 #endif
 #if CCI_SMALL_REQUEST > 1024
 #error "CCI_SMALL_REQUEST is 1024 at most: no client may send more"
+#endif
+#endif
+
+#ifdef CCI_TINY
+#ifdef CCI_SMALL
+#error "CCI_TINY is an engine of its own: CCI_SMALL is for the other"
+#endif
+#ifndef CCI_TINY_MTU
+#define CCI_TINY_MTU 260
+#endif
+#ifndef CCI_TINY_CONNECTIONS
+#define CCI_TINY_CONNECTIONS 2
+#endif
+#ifndef CCI_TINY_SENDS
+#define CCI_TINY_SENDS 2
+#endif
+#ifndef CCI_TINY_RECEIVES
+#define CCI_TINY_RECEIVES 3
+#endif
+#ifndef CCI_TINY_REGISTRATIONS
+#define CCI_TINY_REGISTRATIONS 2
+#endif
+#ifndef CCI_TINY_ENDPOINTS
+#define CCI_TINY_ENDPOINTS 1
+#endif
+#if CCI_TINY_MTU < 256 || CCI_TINY_MTU > 65504
+#error "CCI_TINY_MTU is 256 to 65504"
+#endif
+#if CCI_TINY_SENDS < 2 || CCI_TINY_SENDS > 100 || CCI_TINY_RECEIVES < 2 || CCI_TINY_CONNECTIONS < 1 ||                 \
+    CCI_TINY_CONNECTIONS > 100 || CCI_TINY_REGISTRATIONS < 1 || CCI_TINY_ENDPOINTS < 1
+#error "CCI_TINY: _SENDS (up to 100) and _RECEIVES are 2 at least, all others 1, _CONNECTIONS 100 at most"
 #endif
 #endif
 
@@ -1031,6 +1078,7 @@ typedef struct cci_transport {
                                            CCI_ERR_NOT_IMPLEMENTED for a device that is to use the link   */
 } cci_transport_t;
 
+#ifndef CCI_TINY /* which has no transports but links */
 /* The transport's own part of a device, as `discover` or `configure` left it. */
 CCI_API const void *cci_device_data(cci_device_t *device);
 
@@ -1067,6 +1115,7 @@ CCI_API int cci_take_keys(const cci_transport_t *self, const char *const *keys, 
 
 /* "scheme://address", for a program to free(). CCI_ENOMEM. */
 CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
+#endif
 
 /* ==================================================================================================================
  * >>link
@@ -1225,9 +1274,15 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
 #ifndef CCI_TRANSPORT_INCLUDING /* a transport header wants the declarations above alone */
 
 #if defined(CCI_IMPLEMENTATION) && !defined(CCI_LAYERS_INCLUDING) /* or a transport header wants some layers early */
+#ifdef CCI_TINY
+#define CCI_TINY_IMPLEMENTATION
+#define CCI_BASE_IMPLEMENTATION
+#else
 #define CCI_CORE_IMPLEMENTATION
-#if defined(CCI_SMALL) && (defined(CCI_HAVE_UDP) || defined(CCI_HAVE_VERBS) || defined(CCI_HAVE_SISCI))
-#error "CCI_SMALL is for links of the program: a transport of another header needs the full profile"
+#endif
+#if (defined(CCI_SMALL) || defined(CCI_TINY)) &&                                                                       \
+    (defined(CCI_HAVE_UDP) || defined(CCI_HAVE_VERBS) || defined(CCI_HAVE_SISCI))
+#error "CCI_SMALL and CCI_TINY are for links of the program: a transport of another header needs the full profile"
 #endif
 #if (defined(CCI_HAVE_UDP) && !defined(CCI_UDP_IMPLEMENTED)) ||                                                        \
     (defined(CCI_HAVE_VERBS) && !defined(CCI_VERBS_IMPLEMENTED)) ||                                                    \
@@ -14504,6 +14559,2037 @@ CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
 #endif
 
 #endif /* CCI_CORE_IMPLEMENTATION */
+
+/* ==================================================================================================================
+ * >>tiny
+ *
+ * The engine of CCI_TINY: the whole of the interface over one link, in one piece, for the smallest machines. It stands
+ * in the place of >>evq, >>conn, >>rel, >>rma, >>dgram and >>core and speaks the same protocol (tests/wire/wire.md), so
+ * that a peer can't tell.
+ *
+ * How it does with less. A message, or a piece of a remote write, takes a packet of its own; the connection's few send
+ * slots are its window, a ring in the order of the calls, and completions come in that order. What is received stays in
+ * the buffer that it came in until the program has returned it. RU is served in order, as RO is. A remote write has
+ * one piece under way, a remote read one segment. A NACK, a RESET, the answer to a CHALLENGE or a READ leave at once or
+ * not at all: what provoked them is repeated. Every datagram that leaves for an open connection takes the
+ * acknowledgement along.
+ *
+ * Time is counted in ticks of 2^16 ns, in 32 bits, which overflow after 78 hours: nothing waits for half as long.
+ *
+ * Invariants: one receive buffer is always free, to receive in; a packet is acknowledged only when all of it was
+ * delivered, placed or kept; a slot of the table serves again only when the program holds nothing of it.
+ * ================================================================================================================== */
+#if defined(CCI_TINY_IMPLEMENTATION) && !defined(CCI_TINY_IMPLEMENTED)
+#define CCI_TINY_IMPLEMENTED
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CCI__TINY_TICK_SHIFT 16
+#define CCI__TINY_MS(ms) ((uint32_t)((uint64_t)(ms)*1000000u >> CCI__TINY_TICK_SHIFT))
+#define CCI__TINY_LATER 0x7fffffff /* ticks: nothing is to be done */
+#define CCI__TINY_HEAD CCI_PACKET_HEADER
+#define CCI__TINY_ACK_ROOM 32u  /* bytes that each packet with a message or a piece leaves for the acknowledgement */
+#define CCI__TINY_SILENT 0x8000 /* besides the program's flags: a part of an operation whose other part reports */
+#define CCI__TINY_JOINED 0x4000 /* the message behind the write or read before it                            */
+#define CCI__TINY_FLAGS                                                                                                \
+    (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE)
+#define CCI__TINY_EARLY_EVENTS                                                                                         \
+    (1u << CCI_EVENT_CONNECT | 1u << CCI_EVENT_CONNECT_REQUEST | 1u << CCI_EVENT_ACCEPT |                              \
+     1u << CCI_EVENT_KEEPALIVE_TIMEDOUT)
+
+/* Types of packets and frames. */
+enum {
+    CCI__TINY_REQUEST = 1,
+    CCI__TINY_COOKIE,
+    CCI__TINY_ACCEPT,
+    CCI__TINY_REJECT,
+    CCI__TINY_CONFIRM,
+    CCI__TINY_CONFIRMED,
+    CCI__TINY_DATA,
+    CCI__TINY_RESET,
+    CCI__TINY_CLOSE = 10,
+    CCI__TINY_CLOSED,
+    CCI__TINY_BUSY
+};
+enum {
+    CCI__TINY_MESSAGE = 1,
+    CCI__TINY_FRAGMENT,
+    CCI__TINY_BULK,
+    CCI__TINY_SKIP,
+    CCI__TINY_VOID,
+    CCI__TINY_ACK,
+    CCI__TINY_NACK,
+    CCI__TINY_PING,
+    CCI__TINY_TAKEN,
+    CCI__TINY_READ = 16,
+    CCI__TINY_SEGMENT,
+    CCI__TINY_DENIED,
+    CCI__TINY_CHALLENGE = 32,
+    CCI__TINY_RESPONSE
+};
+
+/* States of a connection, of an operation and of a receive buffer. */
+enum {
+    CCI__TINY_GONE,
+    CCI__TINY_CONNECTING,
+    CCI__TINY_REQUESTED,
+    CCI__TINY_REJECTED,
+    CCI__TINY_ACCEPTED,
+    CCI__TINY_OPEN,
+    CCI__TINY_BROKEN,
+    CCI__TINY_CLOSING
+};
+enum { CCI__TINY_FREE, CCI__TINY_WAITS, CCI__TINY_UNDER_WAY, CCI__TINY_DONE, CCI__TINY_GIVEN };
+enum { CCI__TINY_EMPTY, CCI__TINY_KEPT, CCI__TINY_FILLS, CCI__TINY_READY, CCI__TINY_ASKS };
+
+struct cci__tiny;
+struct cci__tiny_conn;
+
+/* A send slot: a message, a remote write or a remote read. */
+typedef struct cci__tiny_op {
+    cci_event_t event; /* first */
+    struct cci__tiny_conn *conn;
+    uint32_t sequence, number, sent, began; /* `number`: of the packet that carried it last; ticks              */
+    uint32_t length;                        /* bytes of the message, or of the piece under way                   */
+    uint16_t flags;
+    uint8_t kind; /* type of its frame */
+    uint8_t state, tries;
+    union {
+        uint64_t message[(CCI_TINY_MTU - CCI__TINY_HEAD - CCI__TINY_ACK_ROOM) / 8];
+        struct {
+            uint64_t done, total, remote_offset, key;
+            uint8_t *memory;
+            uint32_t region, segment, chunk, local;
+        } rma;
+    } u;
+} cci__tiny_op_t;
+
+/* A receive buffer: what was received, and the run of messages in it that the program has not got yet. */
+typedef struct cci__tiny_buf {
+    uint64_t bytes[(CCI_TINY_MTU + 7) / 8];
+    struct cci__tiny_conn *conn;
+    uint32_t first, order; /* sequence number of the frame at `at`; order of arrival */
+    uint32_t at, left, length;
+    uint8_t state, held; /* events that the program has */
+} cci__tiny_buf_t;
+
+typedef struct cci__tiny_event {
+    cci_event_t event;    /* first */
+    cci__tiny_buf_t *buf; /* NULL: free */
+} cci__tiny_event_t;
+
+typedef struct cci__tiny_conn {
+    struct cci_connection pub; /* first */
+    cci_event_t event;
+    struct cci__tiny *ep;
+    cci__tiny_buf_t *request;
+    cci_link_addr_t peer;
+    uint64_t token, peer_token, cookie, next_number, have; /* `have`: bytes of the write that is arriving */
+    uint32_t peer_index, next_sequence, expected, top, bits, known;
+    uint32_t due, until, heard, taken, asked, pause, paused_until; /* ticks */
+    uint32_t timeout, keepalive, timeout_us, keepalive_us;
+    uint32_t srtt, rttvar; /* ticks, times 8 and times 4 */
+    uint32_t chunk, request_length;
+    int status;
+    uint16_t pending; /* events: bits 1 << type */
+    uint8_t state, tries, is_server, is_confirmed, is_held, is_late, was_pinged, probes, fires, is_refused;
+    uint8_t ack; /* 1: owed, 2: owed at once */
+    uint8_t limit, first, count;
+    cci__tiny_op_t op[CCI_TINY_SENDS];
+} cci__tiny_conn_t;
+
+typedef struct cci__tiny_region {
+    struct cci_rma_handle handle; /* key, index, length */
+    uint8_t *start;
+    int flags;
+} cci__tiny_region_t;
+
+typedef struct cci__tiny {
+    struct cci_endpoint pub; /* first */
+    struct cci_device device;
+    const cci_link_t *link;
+    void *handle;
+    uint64_t now_ns;
+    uint32_t now, order, mtu, window, probe, mask, timeout_us, keepalive_us;
+    int32_t left; /* ticks until something is to be done */
+    uint8_t crc, has_acted, turn;
+    cci__tiny_buf_t buf[CCI_TINY_RECEIVES + 1];
+    cci__tiny_event_t event[CCI_TINY_RECEIVES];
+    cci__tiny_conn_t conn[CCI_TINY_CONNECTIONS];
+#ifndef CCI_NO_RMA
+    cci__tiny_region_t region[CCI_TINY_REGISTRATIONS];
+#endif
+} cci__tiny_t;
+
+static cci__tiny_t cci__tiny[CCI_TINY_ENDPOINTS];
+static int (*cci__tiny_random)(void *user, void *bytes, size_t count);
+static void *cci__tiny_user;
+
+static int cci__tiny_before(uint32_t a, uint32_t b) {
+    return (int32_t)(a - b) < 0;
+}
+
+/* Ticks of so many microseconds, at least as long. */
+static uint32_t cci__tiny_ticks(uint32_t us) {
+    return us == 0 ? 0 : (us >> 16) * 1000 + ((us & 0xffff) * 1000 >> 16) + 1;
+}
+
+/* Has this moment come? If not, the endpoint wants to be called then. */
+static int cci__tiny_is_due(cci__tiny_t *ep, uint32_t at) {
+    int32_t left = (int32_t)(at - ep->now);
+    if (left <= 0) {
+        ep->has_acted = 1;
+        return 1;
+    }
+    if (left < ep->left) ep->left = left;
+    return 0;
+}
+
+static uint32_t cci__tiny_retry(uint32_t tries) {
+    return tries > 5 ? CCI__TINY_MS(1000) : CCI__TINY_MS(20) << tries;
+}
+
+static void cci__tiny_look_at_clock(cci__tiny_t *ep) {
+    ep->now_ns = ep->link->now(ep->handle);
+    ep->now = (uint32_t)(ep->now_ns >> CCI__TINY_TICK_SHIFT);
+}
+
+/* A number that nobody can guess, never 0; 0 without a source of chance. */
+static uint64_t cci__tiny_secret(void) {
+    uint64_t secret = 0;
+    uint32_t tries;
+    for (tries = 0; secret == 0 && tries < 4; tries++)
+        if (!cci__tiny_random || cci__tiny_random(cci__tiny_user, &secret, sizeof secret) != 0) return 0;
+    return secret;
+}
+
+/* ---- what leaves ------------------------------------------------------------------------------------------------ */
+
+/* Sends a datagram whose head has the version and the flags still to be set. 0: the link has no room for it now. */
+static int cci__tiny_transmit(cci__tiny_t *ep, const cci_link_addr_t *to, uint8_t *head, uint32_t size,
+                              const void *data, uint32_t length) {
+    cci_link_tx_t tx;
+    uint8_t check[4];
+    head[0] = CCI_PACKET_VERSION;
+    head[3] = ep->crc;
+    tx.to = to;
+    tx.length = size + length;
+    tx.piece_count = 1;
+    tx.piece[0].data = head;
+    tx.piece[0].length = size;
+    if (length > 0) {
+        tx.piece[1].data = data;
+        tx.piece[1].length = length;
+        tx.piece_count = 2;
+    }
+    if (ep->crc) {
+        cci__store32(check, cci__crc32c(cci__crc32c(0, head, size), (const uint8_t *)data, length));
+        tx.piece[tx.piece_count].data = check;
+        tx.piece[tx.piece_count++].length = 4;
+        tx.length += 4;
+    }
+    return ep->link->send(ep->handle, &tx, 1) > 0;
+}
+
+static void cci__tiny_head(uint8_t *head, int type, uint32_t index, uint64_t token, uint32_t sender, uint32_t number) {
+    memset(head, 0, CCI__TINY_HEAD);
+    head[1] = (uint8_t)type;
+    cci__store32(head + 4, index);
+    cci__store64(head + 8, token);
+    cci__store32(head + 16, sender);
+    cci__store32(head + 20, number);
+}
+
+static uint32_t cci__tiny_index(const cci__tiny_conn_t *conn) {
+    return (uint32_t)(conn - conn->ep->conn);
+}
+
+/* A packet without frames. */
+static void cci__tiny_control(cci__tiny_conn_t *conn, int type) {
+    uint8_t head[CCI__TINY_HEAD];
+    cci__tiny_head(head, type, conn->peer_index, conn->peer_token, type == CCI__TINY_REJECT ? 0 : cci__tiny_index(conn),
+                   0);
+    (void)cci__tiny_transmit(conn->ep, &conn->peer, head, sizeof head, NULL, 0);
+}
+
+static void cci__tiny_accept(cci__tiny_conn_t *conn) {
+    uint8_t head[40];
+    cci__tiny_head(head, CCI__TINY_ACCEPT, conn->peer_index, conn->peer_token, cci__tiny_index(conn), 0);
+    head[2] = (uint8_t)conn->pub.attribute;
+    cci__store64(head + 24, conn->token);
+    cci__store32(head + 32, conn->pub.max_send_size);
+    cci__store32(head + 36, conn->ep->window);
+    (void)cci__tiny_transmit(conn->ep, &conn->peer, head, sizeof head, NULL, 0);
+}
+
+/* The request data lies in the first send slot. */
+static void cci__tiny_request(cci__tiny_conn_t *conn) {
+    uint8_t head[48];
+    memset(head, 0, sizeof head);
+    cci__tiny_head(head, CCI__TINY_REQUEST, cci__tiny_index(conn), conn->token, 0, 0);
+    head[2] = (uint8_t)conn->pub.attribute;
+    cci__store64(head + 16, conn->cookie);
+    cci__store32(head + 24, conn->pub.max_send_size);
+    cci__store32(head + 28, conn->ep->window);
+    cci__store16(head + 32, (uint16_t)conn->request_length);
+    cci__store16(head + 38, (uint16_t)conn->request_length);
+    (void)cci__tiny_transmit(conn->ep, &conn->peer, head, sizeof head, conn->op[0].u.message, conn->request_length);
+    conn->due = conn->ep->now + cci__tiny_retry(conn->tries);
+    if (conn->tries < 255) conn->tries++;
+}
+
+/* Names what has arrived; returns its bytes, `space` at most. */
+static uint32_t cci__tiny_write_ack(const cci__tiny_conn_t *conn, uint8_t *ack, uint32_t space) {
+    const uint32_t delay = conn->ep->now - conn->heard;
+    uint32_t size = 16, i = 0, begin, gap;
+    ack[0] = CCI__TINY_ACK;
+    cci__store16(ack + 2, (uint16_t)(delay > 4000 ? 65535 : delay * 16));
+    cci__store32(ack + 4, conn->top - 1);
+    while (i < conn->known && (conn->bits >> i & 1)) i++;
+    cci__store32(ack + 8, i);
+    cci__store32(ack + 12, conn->pub.attribute == CCI_CONN_ATTR_UU ? 0 : conn->expected);
+    for (; size + 4 <= space && ack[1] < 14; size += 4) {
+        for (gap = i; i < conn->known && !(conn->bits >> i & 1);) i++;
+        for (begin = i; i < conn->known && (conn->bits >> i & 1);) i++;
+        if (begin == i) break;
+        cci__store16(ack + size, (uint16_t)(begin - gap));
+        cci__store16(ack + size + 2, (uint16_t)(i - begin));
+        ack[1]++;
+    }
+    return cci__pad8(size);
+}
+
+/* Sends a packet of an open connection: the acknowledgement where it fits, a frame's head and what is behind it. */
+static int cci__tiny_data(cci__tiny_conn_t *conn, const uint8_t *frame, uint32_t size, const void *data,
+                          uint32_t length) {
+    uint8_t head[CCI__TINY_HEAD + CCI__TINY_ACK_ROOM + 48];
+    uint32_t at = CCI__TINY_HEAD, space = conn->ep->mtu - CCI__TINY_HEAD - size - length;
+    int has_ack = conn->known > 0 && space >= 16 && (conn->ack || conn->pub.attribute != CCI_CONN_ATTR_UU);
+    memset(head, 0, sizeof head);
+    cci__tiny_head(head, CCI__TINY_DATA, conn->peer_index, conn->peer_token, cci__tiny_index(conn),
+                   (uint32_t)conn->next_number);
+    if (has_ack) at += cci__tiny_write_ack(conn, head + at, cci__min32(space & ~7u, CCI__TINY_ACK_ROOM));
+    if (size > 0) memcpy(head + at, frame, size);
+    if (!cci__tiny_transmit(conn->ep, &conn->peer, head, at + size, data, length)) return 0;
+    conn->next_number++;
+    if (has_ack) conn->ack = 0;
+    return 1;
+}
+
+/* A frame that leaves at once or not at all. */
+static void cci__tiny_say(cci__tiny_conn_t *conn, int type, int reason, uint32_t number) {
+    uint8_t frame[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    frame[0] = (uint8_t)type;
+    frame[1] = (uint8_t)reason;
+    cci__store32(frame + 4, number);
+    (void)cci__tiny_data(conn, frame, sizeof frame, NULL, 0);
+}
+
+/* Answers a packet for which nothing is kept. */
+static void cci__tiny_answer(cci__tiny_t *ep, const cci_link_addr_t *to, const uint8_t *bytes, int type) {
+    uint8_t head[CCI__TINY_HEAD];
+    if (type == CCI__TINY_BUSY)
+        cci__tiny_head(head, type, cci__load32(bytes + 4), cci__load64(bytes + 8), 0, 0);
+    else
+        cci__tiny_head(head, type, cci__load32(bytes + 16), cci__load64(bytes + 8), cci__load32(bytes + 4),
+                       cci__load32(bytes + 20));
+    (void)cci__tiny_transmit(ep, to, head, sizeof head, NULL, 0);
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------- */
+
+/* The slot number `i` of the ring, from the oldest on. */
+static cci__tiny_op_t *cci__tiny_op_at(cci__tiny_conn_t *conn, uint32_t i) {
+    i += conn->first;
+    return &conn->op[i < CCI_TINY_SENDS ? i : i - CCI_TINY_SENDS];
+}
+
+static void cci__tiny_free_ops(cci__tiny_conn_t *conn) {
+    while (conn->count > 0 && conn->op[conn->first].state == CCI__TINY_FREE) {
+        conn->first = (uint8_t)(conn->first + 1 < CCI_TINY_SENDS ? conn->first + 1 : 0);
+        conn->count--;
+    }
+}
+
+static void cci__tiny_finish(cci__tiny_op_t *op, int status) {
+    if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) return;
+    if (op->event.send.status == CCI_SUCCESS) op->event.send.status = (cci_status_t)status;
+    op->state = CCI__TINY_DONE;
+    if ((op->flags & CCI__TINY_SILENT) || (op->flags & (CCI_FLAG_SILENT | CCI_FLAG_BLOCKING)) == CCI_FLAG_SILENT)
+        op->state = CCI__TINY_FREE;
+}
+
+/* Withdraws what the peer does not take: it takes a frame instead that means nothing. */
+static void cci__tiny_withdraw(cci__tiny_op_t *op, int status) {
+    if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) return;
+    if (op->kind == CCI__TINY_READ || op->kind == CCI__TINY_SKIP || op->kind == CCI__TINY_VOID) {
+        if (op->kind == CCI__TINY_READ) cci__tiny_finish(op, status);
+        return;
+    }
+    op->kind = op->kind == CCI__TINY_BULK ? CCI__TINY_VOID : CCI__TINY_SKIP;
+    op->event.send.status = (cci_status_t)status;
+    op->state = CCI__TINY_WAITS;
+    op->tries = 0;
+    op->length = 0;
+    op->began = op->conn->ep->now;
+}
+
+/* Withdraws an operation and the message that belongs to it. */
+static void cci__tiny_withdraw_both(cci__tiny_conn_t *conn, uint32_t i, int status) {
+    cci__tiny_op_t *next;
+    cci__tiny_withdraw(cci__tiny_op_at(conn, i), status);
+    if (i + 1 == conn->count) return;
+    next = cci__tiny_op_at(conn, i + 1);
+    if (next->flags & CCI__TINY_JOINED) cci__tiny_withdraw(next, status);
+}
+
+/* The operation has the peer's word for what was under way. */
+static void cci__tiny_took(cci__tiny_op_t *op) {
+    op->tries = 0;
+#ifndef CCI_NO_RMA
+    if (op->kind == CCI__TINY_BULK || op->kind == CCI__TINY_READ) {
+        op->u.rma.done += op->length;
+        if (op->u.rma.done < op->u.rma.total) {
+            op->state = CCI__TINY_WAITS;
+            return;
+        }
+    }
+#endif
+    cci__tiny_finish(op, CCI_SUCCESS);
+}
+
+/* Writes the head of an operation's frame. Returns its bytes; `data` becomes what follows. */
+static uint32_t cci__tiny_write_frame(cci__tiny_op_t *op, uint8_t *frame, const void **data) {
+    frame[0] = op->kind;
+    frame[1] = (op->flags & CCI__TINY_JOINED) != 0;
+    cci__store16(frame + 2, (uint16_t)op->length);
+    cci__store32(frame + 4, op->sequence);
+    *data = op->u.message;
+    if (op->kind == CCI__TINY_VOID) {
+        frame[1] = (op->flags & CCI__TINY_SILENT) != 0; /* and its message */
+        cci__store32(frame + 8, 1);
+        return 16;
+    }
+#ifndef CCI_NO_RMA
+    if (op->kind == CCI__TINY_BULK || op->kind == CCI__TINY_READ) {
+        op->length = (uint32_t)cci__min64(op->u.rma.total - op->u.rma.done, op->u.rma.segment);
+        cci__store64(frame + 8, op->u.rma.key);
+        cci__store32(frame + 16, op->u.rma.region);
+        frame[1] = 0;
+    }
+    if (op->kind == CCI__TINY_BULK) {
+        cci__store16(frame + 2, (uint16_t)op->length);
+        cci__store64(frame + 24, op->u.rma.remote_offset);
+        cci__store64(frame + 32, op->u.rma.done);
+        cci__store64(frame + 40, op->u.rma.total);
+        *data = op->u.rma.memory + (size_t)op->u.rma.done;
+        return 48;
+    }
+    if (op->kind == CCI__TINY_READ) {
+        op->u.rma.chunk = ++op->conn->chunk;
+        cci__store16(frame + 2, 0);
+        cci__store32(frame + 4, op->u.rma.chunk);
+        cci__store32(frame + 20, op->u.rma.segment);
+        cci__store64(frame + 24, op->u.rma.remote_offset + op->u.rma.done);
+        cci__store32(frame + 32, op->length);
+        frame[40] = 1;
+        return 48;
+    }
+#endif
+    return 8;
+}
+
+/* Sends an operation's packet; 0 when the link has no room. */
+static int cci__tiny_send_op(cci__tiny_conn_t *conn, cci__tiny_op_t *op) {
+    uint8_t frame[48];
+    const void *data;
+    uint32_t size;
+    memset(frame, 0, sizeof frame);
+    op->number = (uint32_t)conn->next_number;
+#ifndef CCI_NO_RMA
+    if (op->kind == CCI__TINY_READ && op->tries >= 3) op->u.rma.segment = cci__max32(op->u.rma.segment / 2 & ~7u, 64);
+#endif
+    size = cci__tiny_write_frame(op, frame, &data);
+    if (!cci__tiny_data(conn, frame, size, data, op->kind == CCI__TINY_READ ? 0 : op->length)) return 0;
+    op->state = CCI__TINY_UNDER_WAY;
+    op->sent = conn->ep->now;
+    if (op->tries < 255) op->tries++;
+    if (conn->pub.attribute == CCI_CONN_ATTR_UU) cci__tiny_finish(op, CCI_SUCCESS);
+    return 1;
+}
+
+/* Sends what the window allows, the oldest first. */
+static void cci__tiny_output(cci__tiny_conn_t *conn) {
+    cci__tiny_t *ep = conn->ep;
+    uint32_t i, under_way = 0, before = 0;
+    for (i = 0; i < conn->count; i++) under_way += cci__tiny_op_at(conn, i)->state == CCI__TINY_UNDER_WAY;
+    for (i = 0; i < conn->count && under_way < conn->limit; i++) {
+        cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+        if ((op->flags & CCI_FLAG_FENCE) && before > 0 && op->state == CCI__TINY_WAITS) break;
+        before += op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY;
+        if (op->state != CCI__TINY_WAITS) continue;
+        if (conn->pause && (under_way > 0 || !cci__tiny_is_due(ep, conn->paused_until))) break;
+        if (!cci__tiny_send_op(conn, op)) {
+            ep->left = 1; /* until the link has room */
+            break;
+        }
+        under_way += op->state == CCI__TINY_UNDER_WAY;
+    }
+    cci__tiny_free_ops(conn);
+}
+
+static uint32_t cci__tiny_probe_ticks(const cci__tiny_conn_t *conn) {
+    uint32_t ticks = conn->srtt ? (conn->srtt >> 3) + cci__max32(conn->rttvar, 4) + 1 : CCI__TINY_MS(100);
+    return cci__min32(cci__max32(ticks, CCI__TINY_MS(2) + 1) << conn->fires, CCI__TINY_MS(1000));
+}
+
+/* ---- the end of a connection ------------------------------------------------------------------------------------ */
+
+static void cci__tiny_empty(cci__tiny_buf_t *buf) {
+    if (buf->left == 0 && buf->held == 0) buf->state = CCI__TINY_EMPTY;
+}
+
+/* Drops what was received: what is early, or everything that the program has not got yet. */
+static void cci__tiny_drop(cci__tiny_conn_t *conn, int all) {
+    uint32_t i;
+    for (i = 0; i <= CCI_TINY_RECEIVES; i++) {
+        cci__tiny_buf_t *buf = &conn->ep->buf[i];
+        if (buf->conn != conn || buf->state == CCI__TINY_EMPTY ||
+            buf->state > (all ? CCI__TINY_READY : CCI__TINY_FILLS))
+            continue;
+        buf->left = 0;
+        cci__tiny_empty(buf);
+    }
+}
+
+static void cci__tiny_finish_all(cci__tiny_conn_t *conn, int status) {
+    uint32_t i;
+    for (i = 0; i < conn->count; i++) cci__tiny_finish(cci__tiny_op_at(conn, i), status);
+    cci__tiny_free_ops(conn);
+}
+
+/* The connection has ended without the program's doing. */
+static void cci__tiny_break(cci__tiny_conn_t *conn, int status) {
+    conn->state = CCI__TINY_BROKEN;
+    conn->status = status;
+    conn->pending |= conn->ep->mask & 1u << CCI_EVENT_DISCONNECT;
+    cci__tiny_drop(conn, 0);
+    cci__tiny_finish_all(conn, status == CCI_SUCCESS ? CCI_ERR_DISCONNECTED : status);
+}
+
+/* What was asked for has failed: the program gets an event without a connection. */
+static void cci__tiny_fail(cci__tiny_conn_t *conn, int type, int status) {
+    conn->state = CCI__TINY_GONE;
+    conn->status = status;
+    conn->pending = (uint16_t)(1u << type);
+}
+
+/* ---- timers ----------------------------------------------------------------------------------------------------- */
+
+/* The oldest operation was not taken in the send time-out. */
+static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
+    uint32_t i;
+    cci__tiny_op_t *op = cci__tiny_op_at(conn, 0);
+    if (!conn->is_refused || op->kind == CCI__TINY_SKIP || op->kind == CCI__TINY_VOID) {
+        cci__tiny_break(conn, CCI_ETIMEDOUT);
+        return;
+    }
+    for (i = 0; i < conn->count; i++) cci__tiny_withdraw(cci__tiny_op_at(conn, i), CCI_ERR_RNR);
+}
+
+/* What is unacknowledged for too long counts as lost: the oldest, and all when that has happened often. */
+static void cci__tiny_probe(cci__tiny_conn_t *conn) {
+    uint32_t i, fires = conn->fires;
+    for (i = 0; i < conn->count; i++) {
+        cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+        if (op->state != CCI__TINY_UNDER_WAY) continue;
+        if (fires == conn->fires) {
+            if (!cci__tiny_is_due(conn->ep, op->sent + cci__tiny_probe_ticks(conn))) return;
+            if (conn->fires < 9) conn->fires++;
+        }
+        op->state = CCI__TINY_WAITS;
+        if (fires < 2) return;
+    }
+}
+
+/* Asks a silent peer for a sign of life. */
+static void cci__tiny_ask(cci__tiny_conn_t *conn) {
+    cci__tiny_t *ep = conn->ep;
+    if (conn->keepalive && cci__tiny_is_due(ep, conn->asked + conn->keepalive)) {
+        conn->asked = ep->now;
+        if (conn->was_pinged) {
+            conn->keepalive = conn->keepalive_us = 0;
+            conn->pending |= 1u << CCI_EVENT_KEEPALIVE_TIMEDOUT;
+        } else {
+            cci__tiny_say(conn, CCI__TINY_PING, 0, 0);
+            conn->was_pinged = 1;
+        }
+    }
+    if (!ep->probe || !cci__tiny_is_due(ep, conn->heard + ep->probe + conn->probes * (ep->probe / 8))) return;
+    if (conn->probes++ < 8)
+        cci__tiny_control(conn, CCI__TINY_CONFIRM);
+    else
+        cci__tiny_break(conn, CCI_ETIMEDOUT);
+}
+
+static void cci__tiny_open_timers(cci__tiny_conn_t *conn) {
+    cci__tiny_t *ep = conn->ep;
+    if (!conn->is_confirmed && cci__tiny_is_due(ep, conn->due)) {
+        cci__tiny_control(conn, CCI__TINY_CONFIRM);
+        conn->due = ep->now + cci__tiny_retry(conn->tries);
+        conn->is_confirmed = ++conn->tries > 30;
+    }
+    cci__tiny_ask(conn);
+    if (conn->count > 0 && conn->timeout) {
+        const cci__tiny_op_t *op = cci__tiny_op_at(conn, 0);
+        uint32_t since = cci__tiny_before(op->began, conn->taken) ? conn->taken : op->began;
+        if ((op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY) &&
+            cci__tiny_is_due(ep, since + conn->timeout))
+            cci__tiny_time_out(conn);
+    }
+    if (conn->state != CCI__TINY_OPEN) return;
+    cci__tiny_probe(conn);
+    cci__tiny_output(conn);
+}
+
+static void cci__tiny_timers(cci__tiny_conn_t *conn) {
+    cci__tiny_t *ep = conn->ep;
+    if (conn->state == CCI__TINY_OPEN) {
+        cci__tiny_open_timers(conn);
+        return;
+    }
+    if (conn->state == CCI__TINY_CONNECTING && conn->is_late && cci__tiny_is_due(ep, conn->until)) {
+        cci__tiny_fail(conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
+        return;
+    }
+    if (conn->state == CCI__TINY_GONE || conn->state == CCI__TINY_REQUESTED || conn->state == CCI__TINY_BROKEN ||
+        !cci__tiny_is_due(ep, conn->due))
+        return;
+    if (conn->state == CCI__TINY_CONNECTING) {
+        cci__tiny_request(conn);
+    } else if (conn->state == CCI__TINY_ACCEPTED) {
+        cci__tiny_fail(conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
+    } else if (conn->state == CCI__TINY_REJECTED || conn->tries == 6) {
+        conn->state = CCI__TINY_GONE;
+    } else {
+        cci__tiny_control(conn, CCI__TINY_CLOSE);
+        conn->due = ep->now + cci__max32(cci__tiny_retry(conn->tries++), (conn->srtt >> 3) * 3 / 2);
+    }
+}
+
+/* Does what time demands, and finds when to do more. */
+static void cci__tiny_step(cci__tiny_t *ep) {
+    uint32_t i, round;
+    cci__tiny_look_at_clock(ep);
+    for (round = 0; round < 2; round++) {
+        ep->left = CCI__TINY_LATER;
+        ep->has_acted = 0;
+        for (i = 0; i < CCI_TINY_CONNECTIONS; i++) cci__tiny_timers(&ep->conn[i]);
+        if (!ep->has_acted) break;
+    }
+}
+
+/* ---- remote memory ---------------------------------------------------------------------------------------------- */
+
+/* Where `length` bytes from `offset` on of a peer's handle lie; NULL when it has no right to them. */
+static uint8_t *cci__tiny_target(cci__tiny_t *ep, const uint8_t *frame, uint64_t offset, uint64_t length, int right) {
+#ifdef CCI_NO_RMA
+    (void)ep, (void)frame, (void)offset, (void)length, (void)right;
+    return NULL;
+#else
+    const uint32_t index = cci__load32(frame + 16);
+    const uint64_t key = cci__load64(frame + 8);
+    const cci__tiny_region_t *region;
+    if (index >= CCI_TINY_REGISTRATIONS) return NULL;
+    region = &ep->region[index];
+    if (key == 0 || key != region->handle.stuff[0] || !(region->flags & right)) return NULL;
+    if (offset > region->handle.stuff[2] || length > region->handle.stuff[2] - offset) return NULL;
+    return region->start + (size_t)offset;
+#endif
+}
+
+/* A piece of a write: its place, or NULL. */
+static uint8_t *cci__tiny_place_of(cci__tiny_t *ep, const uint8_t *frame) {
+    const uint64_t total = cci__load64(frame + 40);
+    uint8_t *start = cci__tiny_target(ep, frame, cci__load64(frame + 24), total, CCI_FLAG_WRITE);
+    return start && total > 0 ? start + (size_t)cci__load64(frame + 32) : NULL;
+}
+
+#ifndef CCI_NO_RMA
+/* Answers a READ with the segments that it wants, as many as the link takes. */
+static void cci__tiny_serve(cci__tiny_conn_t *conn, const uint8_t *ask) {
+    const uint32_t segment = cci__load32(ask + 20), length = cci__load32(ask + 32);
+    const uint8_t *start = cci__tiny_target(conn->ep, ask, cci__load64(ask + 24), length, CCI_FLAG_READ);
+    uint32_t i, at;
+    if (!start) {
+        cci__tiny_say(conn, CCI__TINY_DENIED, CCI_ERR_RMA_HANDLE, cci__load32(ask + 4));
+        return;
+    }
+    if (cci__min32(segment, length) > conn->ep->mtu - CCI__TINY_HEAD - 16) return; /* the reader will ask for less */
+    for (i = 0, at = 0; at < length; i++, at += segment) {
+        uint8_t frame[16];
+        const uint32_t bytes = cci__min32(segment, length - at);
+        if (!(ask[40 + i / 8] >> (i & 7) & 1)) continue;
+        memset(frame, 0, sizeof frame);
+        frame[0] = CCI__TINY_SEGMENT;
+        cci__store16(frame + 2, (uint16_t)bytes);
+        cci__store32(frame + 4, cci__load32(ask + 4));
+        frame[8] = (uint8_t)i;
+        if (!cci__tiny_data(conn, frame, sizeof frame, start + at, bytes)) return;
+    }
+}
+
+/* A segment, or the word that there is none, for a READ that waits for it. */
+static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
+    uint32_t i;
+    for (i = 0; i < conn->count; i++) {
+        cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+        if (op->kind != CCI__TINY_READ || op->tries == 0 || op->u.rma.chunk != cci__load32(frame + 4)) continue;
+        if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
+        if (frame[0] == CCI__TINY_DENIED) {
+            cci__tiny_withdraw_both(conn, i, CCI_ERR_RMA_HANDLE);
+        } else if (cci__load32(frame + 8) == 0 && cci__load16(frame + 2) == op->length) {
+            memcpy(op->u.rma.memory + (size_t)op->u.rma.done, frame + 16, op->length);
+            conn->taken = conn->ep->now;
+            conn->fires = 0;
+            cci__tiny_took(op);
+        }
+        break;
+    }
+    cci__tiny_free_ops(conn);
+}
+#endif
+
+/* ---- frames ----------------------------------------------------------------------------------------------------- */
+
+/* Bytes of a frame; 0 when there are not as many, or it is of no known type. */
+static uint32_t cci__tiny_size(const uint8_t *frame, uint32_t left) {
+    static const uint8_t sizes[] = {0, 8, 16, 48, 8, 16, 16, 8, 8, 8, 0, 0, 0, 0, 0, 0, 48, 16, 8};
+    const uint8_t type = frame[0];
+    uint32_t size = type < sizeof sizes ? sizes[type] : 0;
+    if (type == CCI__TINY_CHALLENGE || type == CCI__TINY_RESPONSE) size = 16;
+    if (size == 0 || size > left) return 0;
+    if (type <= CCI__TINY_SKIP || type == CCI__TINY_SEGMENT) size += cci__load16(frame + 2);
+    if (type == CCI__TINY_ACK || type == CCI__TINY_TAKEN) size += 4u * frame[1];
+    return size <= left ? size : 0;
+}
+
+/* Pairs of 16-bit numbers behind an ACK or TAKEN, none of them 0; those of a TAKEN ascend. */
+static int cci__tiny_has_sound_pairs(const uint8_t *frame, const uint8_t *pair) {
+    uint32_t i, behind = 0;
+    for (i = 0; i < frame[1]; i++, pair += 4) {
+        const uint32_t a = cci__load16(pair), b = cci__load16(pair + 2);
+        if (a == 0 || b == 0) return 0;
+        if (frame[0] == CCI__TINY_TAKEN && (a <= behind || b <= a)) return 0;
+        behind = b;
+    }
+    return 1;
+}
+
+/* Is a frame of this length sound, and may it stand on the connection? */
+static int cci__tiny_is_sound(const cci__tiny_conn_t *conn, const uint8_t *frame) {
+    const uint32_t length = cci__load16(frame + 2);
+    if (conn->pub.attribute == CCI_CONN_ATTR_UU && (0x702b8u >> (frame[0] & 31) & 1) && frame[0] < 32) return 0;
+    switch (frame[0]) {
+    case CCI__TINY_MESSAGE: return length <= conn->pub.max_send_size;
+    case CCI__TINY_FRAGMENT: {
+        const uint32_t offset = cci__load32(frame + 8), total = cci__load32(frame + 12);
+        return length > 0 && total > 0 && total <= conn->pub.max_send_size && offset <= total &&
+               length <= total - offset;
+    }
+    case CCI__TINY_BULK: {
+        const uint64_t offset = cci__load64(frame + 32), total = cci__load64(frame + 40);
+        return length > 0 && offset <= total && (total == 0 || length <= total - offset);
+    }
+    case CCI__TINY_VOID: return cci__load32(frame + 8) - 1 < 0x3fffffff;
+    case CCI__TINY_ACK:
+        return frame[1] <= 14 && cci__load32(frame + 8) - 1 < 0x7fffffff &&
+               cci__tiny_has_sound_pairs(frame, frame + 16);
+    case CCI__TINY_TAKEN: return frame[1] - 1u < 16 && cci__tiny_has_sound_pairs(frame, frame + 8);
+    case CCI__TINY_READ: {
+        const uint32_t segment = cci__load32(frame + 20), bytes = cci__load32(frame + 32);
+        return segment >= 64 && segment <= 65528 && bytes > 0 && bytes <= 64 * segment;
+    }
+    case CCI__TINY_SEGMENT: return length > 0;
+    default: return 1;
+    }
+}
+
+/* Does this frame belong to a run: a message, what stands for one, or a whole write? */
+static int cci__tiny_is_run(const uint8_t *frame) {
+    return frame[0] == CCI__TINY_MESSAGE || frame[0] == CCI__TINY_SKIP ||
+           (frame[0] == CCI__TINY_BULK && cci__load64(frame + 40) == cci__load16(frame + 2));
+}
+
+/* What a packet holds. */
+typedef struct cci__tiny_scan {
+    uint32_t end;               /* of the frames that are understood                     */
+    uint32_t run, first, count; /* where the run is, its first sequence number, its frames */
+    uint8_t has_bulk, has_message, elicits, has_ping, pieces;
+} cci__tiny_scan_t;
+
+/* Looks at all frames before anything is done. 0: the packet is dropped. */
+static int cci__tiny_look(const cci__tiny_conn_t *conn, const uint8_t *bytes, uint32_t length, cci__tiny_scan_t *scan) {
+    uint32_t at = CCI__TINY_HEAD, size;
+    int is_over = 0; /* 1: the run has ended; 2: a frame of another class has come */
+    memset(scan, 0, sizeof *scan);
+    for (; at < length && bytes[at] != 0; at += cci__pad8(size)) {
+        const uint8_t *frame = bytes + at;
+        const uint8_t type = frame[0];
+        size = cci__tiny_size(frame, length - at);
+        if (size == 0 || !cci__tiny_is_sound(conn, frame)) {
+            if (type < CCI__TINY_READ) return 0;
+            break;
+        }
+        if (cci__tiny_is_run(frame)) {
+            if (is_over == 2 && type != CCI__TINY_BULK) return 0;
+            if (scan->count == 0) {
+                scan->run = at;
+                scan->first = cci__load32(frame + 4);
+            } else if (is_over || cci__load32(frame + 4) != scan->first + scan->count)
+                return 0;
+            scan->count++;
+            scan->has_message |= type == CCI__TINY_MESSAGE;
+            scan->has_bulk |= type == CCI__TINY_BULK;
+        } else {
+            if (scan->count > 0 && !is_over) is_over = 1;
+            if (type == CCI__TINY_FRAGMENT || type == CCI__TINY_BULK || type == CCI__TINY_VOID)
+                if (++scan->pieces > 4) return 0;
+        }
+        if (type >= CCI__TINY_READ) is_over = 2;
+        scan->has_ping |= type == CCI__TINY_PING;
+        scan->elicits |= type <= CCI__TINY_VOID || type == CCI__TINY_PING;
+    }
+    scan->end = cci__min32(at, length);
+    return 1;
+}
+
+/* ---- acknowledgements that arrive ------------------------------------------------------------------------------- */
+
+/* Does an ACK name the packet that is `below` numbers below its largest? */
+static int cci__tiny_names(const uint8_t *ack, uint32_t below) {
+    uint32_t i, at = cci__load32(ack + 8);
+    if (below < at) return 1;
+    for (i = 0; i < ack[1]; i++) {
+        at += cci__load16(ack + 16 + 4 * i);
+        if (below < at) return 0;
+        at += cci__load16(ack + 18 + 4 * i);
+        if (below < at) return 1;
+    }
+    return 0;
+}
+
+/* RFC 9002, 5.3. */
+static void cci__tiny_sample(cci__tiny_conn_t *conn, uint32_t sample) {
+    uint32_t mean = conn->srtt >> 3, off = sample > mean ? sample - mean : mean - sample;
+    sample = cci__max32(sample, 1);
+    if (conn->srtt == 0) {
+        conn->srtt = sample << 3;
+        conn->rttvar = sample << 1;
+        return;
+    }
+    conn->srtt += sample - mean;
+    conn->rttvar += off - (conn->rttvar >> 2);
+}
+
+/* 0: it names what was never sent. */
+static int cci__tiny_on_ack(cci__tiny_conn_t *conn, const uint8_t *ack) {
+    const uint32_t largest = cci__load32(ack + 4), expected = cci__load32(ack + 12);
+    const uint32_t above = (uint32_t)conn->next_number - 1 - largest; /* numbers used since */
+    uint64_t span = (uint64_t)above + cci__load32(ack + 8);
+    uint32_t i, is_reliable = conn->pub.attribute != CCI_CONN_ATTR_UU, is_new = 0;
+    for (i = 0; i < ack[1]; i++) span += (uint32_t)cci__load16(ack + 16 + 4 * i) + cci__load16(ack + 18 + 4 * i);
+    if (span > conn->next_number) return 0;
+    for (i = 0; i < conn->count; i++) {
+        cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+        const uint32_t below = largest - op->number;
+        const int is_done = is_reliable && cci__tiny_before(op->sequence, expected);
+        if (op->tries == 0 || op->kind == CCI__TINY_READ) continue;
+        if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
+        if (is_done || ((int32_t)below >= 0 && cci__tiny_names(ack, below))) {
+            if (below == 0 && op->tries == 1) cci__tiny_sample(conn, conn->ep->now - op->sent);
+#ifndef CCI_NO_RMA
+            if (is_done && op->kind == CCI__TINY_BULK) op->u.rma.done = op->u.rma.total - op->length;
+#endif
+            cci__tiny_took(op);
+            is_new = 1;
+        } else if ((int32_t)below >= 3)
+            op->state = CCI__TINY_WAITS; /* lost */
+    }
+    if (is_new) {
+        conn->taken = conn->ep->now;
+        conn->pause = conn->fires = conn->is_refused = 0;
+    }
+    cci__tiny_free_ops(conn);
+    return 1;
+}
+
+static void cci__tiny_on_nack(cci__tiny_conn_t *conn, const uint8_t *nack) {
+    const uint32_t sequence = cci__load32(nack + 4);
+    uint32_t i;
+    for (i = 0; i < conn->count; i++) {
+        cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+        if (op->tries == 0 || op->kind == CCI__TINY_READ || cci__tiny_before(op->sequence, sequence)) continue;
+        if (nack[1] != CCI_ERR_RNR) {
+            if (op->sequence == sequence && op->kind == CCI__TINY_BULK)
+                cci__tiny_withdraw_both(conn, i, CCI_ERR_RMA_HANDLE);
+        } else if (op->state == CCI__TINY_UNDER_WAY) {
+            op->state = CCI__TINY_WAITS;
+            conn->is_refused = 1;
+        }
+    }
+    if (nack[1] != CCI_ERR_RNR || !conn->is_refused) return;
+    conn->pause = cci__min32(cci__max32(2 * conn->pause, 1), CCI__TINY_MS(10));
+    conn->paused_until = conn->ep->now + conn->pause;
+}
+
+/* ---- what arrives on an open connection ------------------------------------------------------------------------- */
+
+/* Receive buffers that could be kept, besides the one that is always there to receive in. */
+static uint32_t cci__tiny_spare(const cci__tiny_t *ep) {
+    uint32_t i, count = 0;
+    for (i = 0; i <= CCI_TINY_RECEIVES; i++) count += ep->buf[i].state == CCI__TINY_EMPTY;
+    return count - 1;
+}
+
+/* Leaves out the first frames of a buffer's run, and then what is no message. */
+static void cci__tiny_skip(cci__tiny_buf_t *buf, uint32_t count) {
+    const uint8_t *bytes = (const uint8_t *)buf->bytes;
+    while (buf->left > 0 && (count > 0 || bytes[buf->at] != CCI__TINY_MESSAGE)) {
+        if (count > 0) count--;
+        buf->at += cci__pad8(cci__tiny_size(bytes + buf->at, buf->length - buf->at));
+        buf->left--;
+        buf->first++;
+    }
+}
+
+static void cci__tiny_keep(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, const cci__tiny_scan_t *scan, int state) {
+    buf->conn = conn;
+    buf->at = scan->run;
+    buf->first = scan->first;
+    buf->left = scan->count;
+    buf->order = conn->ep->order++;
+    buf->state = (uint8_t)state;
+}
+
+/* All below `expected` is there: so may be what came early. */
+static void cci__tiny_advance(cci__tiny_conn_t *conn, uint32_t expected) {
+    uint32_t i;
+    conn->expected = expected;
+    conn->have = 0;
+    for (i = 0; i <= CCI_TINY_RECEIVES; i++) {
+        cci__tiny_buf_t *buf = &conn->ep->buf[i];
+        uint32_t done = conn->expected - buf->first, end = buf->first + buf->left;
+        if (buf->state == CCI__TINY_FILLS && buf->conn == conn) buf->state = CCI__TINY_EMPTY;
+        if (buf->state != CCI__TINY_KEPT || buf->conn != conn || (int32_t)done < 0) continue;
+        cci__tiny_skip(buf, cci__min32(done, buf->left));
+        buf->state = CCI__TINY_READY;
+        buf->order = conn->ep->order++;
+        cci__tiny_empty(buf);
+        if (!cci__tiny_before(conn->expected, end)) continue;
+        conn->expected = end;
+        i = UINT32_MAX; /* from the beginning again */
+    }
+}
+
+/* A run that is not due yet is kept while there is another buffer for the one that is. */
+static int cci__tiny_take_early(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, const cci__tiny_scan_t *scan) {
+    uint32_t i;
+    if (scan->has_bulk) return 0;
+    for (i = 0; i <= CCI_TINY_RECEIVES; i++) {
+        const cci__tiny_buf_t *kept = &conn->ep->buf[i];
+        if (kept->state == CCI__TINY_KEPT && kept->conn == conn && kept->first == scan->first &&
+            kept->left >= scan->count)
+            return 1;
+    }
+    if (cci__tiny_spare(conn->ep) < 2) return 0;
+    cci__tiny_keep(conn, buf, scan, CCI__TINY_KEPT);
+    return 1;
+}
+
+/* Takes a run as a whole, 1, or not at all, 0. */
+static int cci__tiny_take_run(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, const cci__tiny_scan_t *scan) {
+    const uint8_t *frame = (const uint8_t *)buf->bytes + scan->run;
+    const uint32_t end = scan->first + scan->count, skip = conn->expected - scan->first;
+    uint32_t i;
+    if (conn->pub.attribute == CCI_CONN_ATTR_UU) {
+        if (cci__tiny_spare(conn->ep) > 0) cci__tiny_keep(conn, buf, scan, CCI__TINY_READY);
+        return 1;
+    }
+    if (!cci__tiny_before(conn->expected, end)) return 1;
+    if ((int32_t)skip < 0) return cci__tiny_take_early(conn, buf, scan);
+    for (i = 0; scan->has_bulk && i < scan->count; i++) {
+        if (i >= skip && frame[0] == CCI__TINY_BULK) {
+            uint8_t *to = cci__tiny_place_of(conn->ep, frame);
+            if (!to) {
+                cci__tiny_say(conn, CCI__TINY_NACK, CCI_ERR_RMA_HANDLE, scan->first + i);
+                return 0;
+            }
+            memcpy(to, frame + 48, cci__load16(frame + 2));
+        }
+        frame += cci__pad8(cci__tiny_size(frame, CCI_TINY_MTU));
+    }
+    if (scan->has_message) {
+        if (cci__tiny_spare(conn->ep) == 0) {
+            cci__tiny_say(conn, CCI__TINY_NACK, CCI_ERR_RNR, conn->expected);
+            return 0;
+        }
+        cci__tiny_keep(conn, buf, scan, CCI__TINY_READY);
+        cci__tiny_skip(buf, skip);
+        cci__tiny_empty(buf);
+    }
+    cci__tiny_advance(conn, end);
+    return 1;
+}
+
+/* A piece of a write: the next in order, or one that was there. */
+static int cci__tiny_take_piece(cci__tiny_conn_t *conn, const uint8_t *frame) {
+    const uint32_t sequence = cci__load32(frame + 4), length = cci__load16(frame + 2);
+    const uint64_t offset = cci__load64(frame + 32);
+    uint8_t *to;
+    if (cci__tiny_before(sequence, conn->expected)) return 1;
+    if (sequence != conn->expected) return 0;
+    to = cci__tiny_place_of(conn->ep, frame);
+    if (!to) {
+        cci__tiny_say(conn, CCI__TINY_NACK, CCI_ERR_RMA_HANDLE, sequence);
+        return 0;
+    }
+    if (offset > conn->have) return 0;
+    memcpy(to, frame + 48, length);
+    conn->have = cci__max64(conn->have, offset + length);
+    if (conn->have == cci__load64(frame + 40)) cci__tiny_advance(conn, sequence + 1);
+    return 1;
+}
+
+/* The buffer in which the connection's next message grows from fragments, if there is one or one to spare. It becomes
+ * what a packet with the whole message would be. */
+static cci__tiny_buf_t *cci__tiny_filling(cci__tiny_conn_t *conn, const cci__tiny_buf_t *arrived) {
+    cci__tiny_t *ep = conn->ep;
+    cci__tiny_buf_t *empty = NULL;
+    uint32_t i;
+    for (i = 0; i <= CCI_TINY_RECEIVES; i++) {
+        if (ep->buf[i].state == CCI__TINY_FILLS && ep->buf[i].conn == conn) return &ep->buf[i];
+        if (ep->buf[i].state == CCI__TINY_EMPTY && &ep->buf[i] != arrived) empty = &ep->buf[i];
+    }
+    if (!empty) return NULL;
+    empty->conn = conn;
+    empty->state = CCI__TINY_FILLS;
+    empty->left = 0;
+    conn->have = 0;
+    return empty;
+}
+
+/* A piece of a message: likewise in order. */
+static int cci__tiny_take_fragment(cci__tiny_conn_t *conn, const cci__tiny_buf_t *arrived, const uint8_t *frame) {
+    const uint32_t sequence = cci__load32(frame + 4), length = cci__load16(frame + 2), offset = cci__load32(frame + 8);
+    cci__tiny_buf_t *buf;
+    uint8_t *whole;
+    if (conn->pub.attribute == CCI_CONN_ATTR_UU || cci__tiny_before(sequence, conn->expected)) return 1;
+    if (sequence != conn->expected) return 0;
+    if ((buf = cci__tiny_filling(conn, arrived)) == NULL) {
+        cci__tiny_say(conn, CCI__TINY_NACK, CCI_ERR_RNR, sequence);
+        return 0;
+    }
+    if (offset > conn->have) return 0;
+    whole = (uint8_t *)buf->bytes;
+    memcpy(whole + 8 + offset, frame + 16, length);
+    conn->have = cci__max64(conn->have, offset + length);
+    if (conn->have != cci__load32(frame + 12)) return 1;
+    whole[0] = CCI__TINY_MESSAGE;
+    cci__store16(whole + 2, (uint16_t)conn->have);
+    buf->at = 0;
+    buf->first = sequence;
+    buf->left = 1;
+    buf->length = (uint32_t)conn->have + 8;
+    buf->order = conn->ep->order++;
+    buf->state = CCI__TINY_READY;
+    cci__tiny_advance(conn, sequence + 1);
+    return 1;
+}
+
+/* Sequence numbers that were withdrawn. */
+static int cci__tiny_take_void(cci__tiny_conn_t *conn, const uint8_t *frame) {
+    const uint32_t first = cci__load32(frame + 4), end = first + cci__load32(frame + 8) + (frame[1] & 1);
+    if (!cci__tiny_before(conn->expected, end)) return 1;
+    if (cci__tiny_before(conn->expected, first)) return 0;
+    cci__tiny_advance(conn, end);
+    return 1;
+}
+
+/* Acts on one frame. 0: what it has could not be taken, and the packet is not acknowledged. */
+static int cci__tiny_act(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, const cci__tiny_scan_t *scan,
+                         const uint8_t *frame) {
+    switch (frame[0]) {
+    case CCI__TINY_MESSAGE:
+    case CCI__TINY_SKIP:
+    case CCI__TINY_BULK:
+        if (!cci__tiny_is_run(frame)) return cci__tiny_take_piece(conn, frame);
+        return frame != (const uint8_t *)buf->bytes + scan->run || cci__tiny_take_run(conn, buf, scan);
+    case CCI__TINY_FRAGMENT: return cci__tiny_take_fragment(conn, buf, frame);
+    case CCI__TINY_VOID: return cci__tiny_take_void(conn, frame);
+    case CCI__TINY_ACK: return cci__tiny_on_ack(conn, frame);
+    case CCI__TINY_NACK: cci__tiny_on_nack(conn, frame); break;
+#ifndef CCI_NO_RMA
+    case CCI__TINY_READ: cci__tiny_serve(conn, frame); break;
+    case CCI__TINY_SEGMENT:
+    case CCI__TINY_DENIED: cci__tiny_on_segment(conn, frame); break;
+#else
+    case CCI__TINY_READ: cci__tiny_say(conn, CCI__TINY_DENIED, CCI_ERR_RMA_HANDLE, cci__load32(frame + 4)); break;
+#endif
+    case CCI__TINY_CHALLENGE: {
+        uint8_t answer[16];
+        memcpy(answer, frame, sizeof answer);
+        answer[0] = CCI__TINY_RESPONSE;
+        (void)cci__tiny_data(conn, answer, sizeof answer, NULL, 0);
+        break;
+    }
+    default: break;
+    }
+    return 1;
+}
+
+/* Has the packet number come before? 1: yes; 0: no; -1: there is no such number. */
+static int cci__tiny_is_known(const cci__tiny_conn_t *conn, uint32_t number) {
+    const uint32_t below = conn->top - 1 - number;
+    if (!cci__tiny_before(number, conn->top)) return 0;
+    if (below >= conn->known) return conn->known < 32 ? -1 : 1;
+    return (int)(conn->bits >> below & 1);
+}
+
+static void cci__tiny_mark(cci__tiny_conn_t *conn, uint32_t number) {
+    if (cci__tiny_before(number, conn->top)) {
+        conn->bits |= (uint32_t)1 << (conn->top - 1 - number);
+        conn->ack = 2;
+    } else {
+        const uint32_t shift = number - conn->top + 1;
+        if (shift > 1) conn->ack = 2; /* something is missing */
+        conn->bits = (shift < 32 ? conn->bits << shift : 0) | 1;
+        conn->known = shift < 32 ? cci__min32(conn->known + shift, 32) : 32;
+        conn->top = number + 1;
+    }
+}
+
+/* A DATA packet of an open connection. */
+static void cci__tiny_on_data(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, uint32_t length) {
+    const uint8_t *bytes = (const uint8_t *)buf->bytes;
+    const uint32_t number = cci__load32(bytes + 20);
+    const uint8_t ack = conn->ack;
+    cci__tiny_scan_t scan;
+    uint32_t at;
+    int known = cci__tiny_is_known(conn, number);
+    if (known < 0 || !cci__tiny_look(conn, bytes, length, &scan)) return;
+    buf->length = length;
+    for (at = CCI__TINY_HEAD; !known && at < scan.end && bytes[at] != 0;
+         at += cci__pad8(cci__tiny_size(bytes + at, length - at)))
+        if (!cci__tiny_act(conn, buf, &scan, bytes + at)) return;
+    if (!known) cci__tiny_mark(conn, number);
+    if (!(conn->pub.attribute == CCI_CONN_ATTR_UU ? scan.has_ping : scan.elicits))
+        conn->ack = ack;
+    else if (conn->ack < 2)
+        conn->ack = known || conn->ack ? 2 : 1;
+}
+
+/* ---- packets that arrive ---------------------------------------------------------------------------------------- */
+
+/* A place in the table for a connection: of those that are free, the one that was not used for longest, since it
+ * remembers the token of the connection that it had. */
+static cci__tiny_conn_t *cci__tiny_new_conn(cci__tiny_t *ep) {
+    uint32_t i;
+    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
+        cci__tiny_conn_t *conn = &ep->conn[ep->turn];
+        ep->turn = (uint8_t)(ep->turn + 1 < CCI_TINY_CONNECTIONS ? ep->turn + 1 : 0);
+        if (conn->state != CCI__TINY_GONE || conn->pending || conn->is_held || conn->count > 0) continue;
+        memset(conn, 0, offsetof(cci__tiny_conn_t, op));
+        conn->ep = ep;
+        conn->pub.endpoint = &ep->pub;
+        conn->token = cci__tiny_secret();
+        conn->timeout_us = ep->timeout_us;
+        conn->keepalive_us = ep->keepalive_us;
+        return conn->token ? conn : NULL;
+    }
+    return NULL;
+}
+
+static void cci__tiny_open(cci__tiny_conn_t *conn, uint32_t window) {
+    cci__tiny_t *ep = conn->ep;
+    conn->state = CCI__TINY_OPEN;
+    conn->heard = conn->taken = conn->asked = ep->now;
+    conn->timeout = cci__tiny_ticks(conn->timeout_us);
+    conn->keepalive = cci__tiny_ticks(conn->keepalive_us);
+    /* An eighth of what fits into the peer's queue, but not less than two packets. */
+    for (conn->limit = 2; conn->limit < CCI_TINY_SENDS && (conn->limit + 1u) * 8 * ep->mtu <= window;) conn->limit++;
+}
+
+/* A request, or a copy of one. */
+static void cci__tiny_on_request(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
+    const uint8_t *bytes = (const uint8_t *)buf->bytes;
+    const uint32_t data_length = length >= 48 ? cci__load16(bytes + 32) : 0;
+    const uint64_t token = cci__load64(bytes + 8);
+    cci__tiny_conn_t *conn;
+    uint32_t i;
+    if (length < 48 || bytes[2] > CCI_CONN_ATTR_UU || cci__load32(bytes + 24) == 0 || data_length > CCI_CONN_REQ_LEN ||
+        cci__load16(bytes + 38) > length - 48)
+        return;
+    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
+        conn = &ep->conn[i];
+        if (!conn->is_server || conn->peer_token != token || conn->peer_index != cci__load32(bytes + 4) ||
+            memcmp(&conn->peer, from, sizeof *from) != 0)
+            continue;
+        if (conn->state == CCI__TINY_ACCEPTED || conn->state == CCI__TINY_OPEN) cci__tiny_accept(conn);
+        if (conn->state == CCI__TINY_REJECTED) cci__tiny_control(conn, CCI__TINY_REJECT);
+        return;
+    }
+    if (cci__load16(bytes + 36) != 0 || cci__load16(bytes + 38) != data_length || cci__tiny_spare(ep) < 2 ||
+        (conn = cci__tiny_new_conn(ep)) == NULL) {
+        cci__tiny_answer(ep, from, bytes, CCI__TINY_BUSY);
+        return;
+    }
+    conn->state = CCI__TINY_REQUESTED;
+    conn->is_server = conn->is_confirmed = 1;
+    conn->peer = *from;
+    conn->peer_index = cci__load32(bytes + 4);
+    conn->peer_token = token;
+    conn->pub.attribute = (cci_conn_attribute_t)bytes[2];
+    conn->pub.max_send_size = cci__min32(cci__load32(bytes + 24), ep->device.max_send_size);
+    conn->until = cci__max32(cci__load32(bytes + 28), 4096); /* the window, until the connection is open */
+    conn->request = buf;
+    conn->request_length = data_length;
+    conn->pending = 1u << CCI_EVENT_CONNECT_REQUEST;
+    buf->state = CCI__TINY_ASKS;
+}
+
+/* The connection that a packet is for, if its token is right. */
+static cci__tiny_conn_t *cci__tiny_find(cci__tiny_t *ep, uint32_t index, uint64_t token) {
+    cci__tiny_conn_t *conn = &ep->conn[index < CCI_TINY_CONNECTIONS ? index : 0];
+    if (index >= CCI_TINY_CONNECTIONS || conn->state == CCI__TINY_GONE || conn->token != token) return NULL;
+    return conn;
+}
+
+/* COOKIE, ACCEPT or REJECT for a connection that a client asked for. */
+static void cci__tiny_on_answer(cci__tiny_conn_t *conn, const uint8_t *bytes) {
+    cci__tiny_t *ep = conn->ep;
+    if (bytes[1] == CCI__TINY_ACCEPT && conn->state == CCI__TINY_OPEN) {
+        if (cci__load64(bytes + 24) == conn->peer_token && !conn->is_server) cci__tiny_control(conn, CCI__TINY_CONFIRM);
+        return;
+    }
+    if (conn->state != CCI__TINY_CONNECTING) return;
+    if (bytes[1] == CCI__TINY_REJECT) {
+        cci__tiny_fail(conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
+    } else if (bytes[1] == CCI__TINY_COOKIE) {
+        if (conn->cookie != 0 && conn->fires < 4) { /* later ones count after four repetitions */
+            conn->fires++;
+            return;
+        }
+        conn->cookie = cci__load64(bytes + 16);
+        conn->fires = 0;
+        cci__tiny_request(conn);
+    } else {
+        const uint32_t most = cci__load32(bytes + 32);
+        if (most == 0 || most > conn->pub.max_send_size) return;
+        conn->pub.max_send_size = most;
+        conn->peer_index = cci__load32(bytes + 16);
+        conn->peer_token = cci__load64(bytes + 24);
+        conn->fires = conn->tries = 0;
+        conn->status = CCI_SUCCESS;
+        conn->pending |= 1u << CCI_EVENT_CONNECT;
+        cci__tiny_open(conn, cci__max32(cci__load32(bytes + 36), 4096));
+        conn->due = ep->now; /* CONFIRM */
+    }
+}
+
+/* RESET names what it answers: the connection is the one whose peer has that index and token. */
+static void cci__tiny_on_reset(cci__tiny_t *ep, const uint8_t *bytes) {
+    cci__tiny_conn_t *conn = &ep->conn[0];
+    const uint32_t index = cci__load32(bytes + 4);
+    if (index >= CCI_TINY_CONNECTIONS) return;
+    conn += index;
+    if (conn->peer_token != cci__load64(bytes + 8) || conn->peer_index != cci__load32(bytes + 16)) return;
+    if (conn->state == CCI__TINY_ACCEPTED) cci__tiny_fail(conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
+    if (conn->state == CCI__TINY_OPEN) cci__tiny_break(conn, CCI_ERR_DISCONNECTED);
+    if (conn->state == CCI__TINY_CLOSING) conn->state = CCI__TINY_GONE;
+}
+
+/* The peer has closed the connection. */
+static void cci__tiny_on_close(cci__tiny_conn_t *conn) {
+    cci__tiny_control(conn, CCI__TINY_CLOSED);
+    if (conn->state == CCI__TINY_CLOSING) conn->state = CCI__TINY_GONE;
+    if (conn->state == CCI__TINY_ACCEPTED) cci__tiny_fail(conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
+    if (conn->state == CCI__TINY_OPEN) cci__tiny_break(conn, CCI_SUCCESS);
+    if (conn->state == CCI__TINY_BROKEN) conn->tries = 6; /* there is nobody left to tell */
+}
+
+/* A packet of a connection that is there: the peer knows its token. */
+static void cci__tiny_on_packet(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, uint32_t length) {
+    const uint8_t type = ((const uint8_t *)buf->bytes)[1];
+    if (type == CCI__TINY_CLOSED) {
+        if (conn->state == CCI__TINY_CLOSING) conn->state = CCI__TINY_GONE;
+        return;
+    }
+    if (conn->state < CCI__TINY_ACCEPTED) return;
+    if (type == CCI__TINY_CLOSE) {
+        cci__tiny_on_close(conn);
+        return;
+    }
+    if (conn->state == CCI__TINY_BROKEN)
+        cci__tiny_answer(conn->ep, &conn->peer, (const uint8_t *)buf->bytes, CCI__TINY_RESET);
+    if (conn->state == CCI__TINY_ACCEPTED) {
+        cci__tiny_open(conn, conn->until);
+        conn->status = CCI_SUCCESS;
+        conn->pending |= 1u << CCI_EVENT_ACCEPT;
+    }
+    if (conn->state != CCI__TINY_OPEN) return;
+    conn->heard = conn->ep->now;
+    conn->was_pinged = conn->probes = 0;
+    if (type == CCI__TINY_CONFIRM) {
+        cci__tiny_control(conn, CCI__TINY_CONFIRMED);
+        return;
+    }
+    conn->is_confirmed = 1;
+    if (type == CCI__TINY_DATA) cci__tiny_on_data(conn, buf, length);
+}
+
+/* A datagram; it lies in a buffer that may be kept. */
+static void cci__tiny_input(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
+    const uint8_t *bytes = (const uint8_t *)buf->bytes;
+    cci__tiny_conn_t *conn;
+    if (ep->crc) {
+        if (length < CCI__TINY_HEAD + 4) return;
+        length -= 4;
+        if (cci__crc32c(0, bytes, length) != cci__load32(bytes + length)) return;
+    }
+    if (length < CCI__TINY_HEAD || bytes[0] != CCI_PACKET_VERSION || bytes[3] != ep->crc) return;
+    if (bytes[1] == CCI__TINY_REQUEST) {
+        cci__tiny_on_request(ep, buf, length, from);
+        return;
+    }
+    if (bytes[1] == CCI__TINY_RESET) {
+        if (length == CCI__TINY_HEAD) cci__tiny_on_reset(ep, bytes);
+        return;
+    }
+    if (bytes[1] == CCI__TINY_ACCEPT && length < 40) return;
+    conn = cci__tiny_find(ep, cci__load32(bytes + 4), cci__load64(bytes + 8));
+    switch (bytes[1]) {
+    case CCI__TINY_COOKIE:
+    case CCI__TINY_REJECT:
+        if (conn) cci__tiny_on_answer(conn, bytes);
+        break;
+    case CCI__TINY_ACCEPT:
+    case CCI__TINY_CONFIRM:
+    case CCI__TINY_CONFIRMED:
+    case CCI__TINY_DATA:
+    case CCI__TINY_CLOSE:
+        if (!conn) {
+            cci__tiny_answer(ep, from, bytes, CCI__TINY_RESET);
+            break;
+        }
+        if (bytes[1] == CCI__TINY_ACCEPT) {
+            cci__tiny_on_answer(conn, bytes);
+            break;
+        }
+        cci__tiny_on_packet(conn, buf, length);
+        break;
+    case CCI__TINY_CLOSED:
+        if (conn) cci__tiny_on_packet(conn, buf, length);
+        break;
+    default: break;
+    }
+}
+
+/* Sends acknowledgements that nothing has taken along: those that are urgent, 1, or all, 0. */
+static void cci__tiny_acknowledge(cci__tiny_t *ep, uint32_t urgent) {
+    uint32_t i;
+    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
+        cci__tiny_conn_t *conn = &ep->conn[i];
+        if (conn->state == CCI__TINY_OPEN && conn->ack > urgent) (void)cci__tiny_data(conn, NULL, 0, NULL, 0);
+    }
+}
+
+/* Takes what has arrived, a few datagrams, and does what is due. */
+static void cci__tiny_work(cci__tiny_t *ep) {
+    uint32_t i, turn;
+    cci__tiny_look_at_clock(ep);
+    cci__tiny_acknowledge(ep, 0); /* what the program has not answered since */
+    for (turn = 0; turn < 8; turn++) {
+        cci_link_rx_t rx;
+        for (i = 0; ep->buf[i].state != CCI__TINY_EMPTY;) i++;
+        memset(&rx, 0, sizeof rx);
+        rx.data = (uint8_t *)ep->buf[i].bytes;
+        rx.capacity = CCI_TINY_MTU;
+        if (ep->link->receive(ep->handle, &rx, 1) <= 0) break;
+        if (!rx.is_group && rx.length <= CCI_TINY_MTU && rx.segment >= rx.length)
+            cci__tiny_input(ep, &ep->buf[i], rx.length, &rx.from);
+    }
+    cci__tiny_step(ep);
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------------- */
+
+/* The event of a connection itself: of those that are pending the first of its kind. */
+static cci_event_t *cci__tiny_conn_event(cci__tiny_conn_t *conn, uint32_t kinds) {
+    cci_event_t *event = &conn->event;
+    cci_connection_t *handle = conn->state >= CCI__TINY_OPEN ? &conn->pub : NULL;
+    uint32_t type = 0;
+    if (conn->is_held || !(conn->pending & kinds)) return NULL;
+    while (!(conn->pending & kinds & 1u << type)) type++;
+    conn->pending = (uint16_t)(conn->pending & ~(1u << type));
+    conn->is_held = 1;
+    memset(event, 0, sizeof *event);
+    event->type = (cci_event_type_t)type;
+    if (type == CCI_EVENT_CONNECT_REQUEST) {
+        event->request.data_len = conn->request_length;
+        event->request.data_ptr = (const uint8_t *)conn->request->bytes + 48;
+        event->request.attribute = conn->pub.attribute;
+    } else if (type == CCI_EVENT_CONNECT) {
+        event->connect.status = (cci_status_t)(handle ? CCI_SUCCESS : conn->status);
+        event->connect.context = conn->pub.context;
+        event->connect.connection = handle;
+    } else if (type == CCI_EVENT_ACCEPT) {
+        event->accept.status = (cci_status_t)(handle ? CCI_SUCCESS : conn->status);
+        event->accept.context = conn->pub.context;
+        event->accept.connection = handle;
+    } else if (type == CCI_EVENT_DISCONNECT) {
+        event->disconnect.status = (cci_status_t)conn->status;
+        event->disconnect.connection = handle;
+        event->disconnect.context = conn->pub.context;
+    } else
+        event->keepalive.connection = handle;
+    return event;
+}
+
+/* The next completion, in the order of the calls. */
+static cci_event_t *cci__tiny_completion(cci__tiny_conn_t *conn) {
+    uint32_t i;
+    for (i = 0; i < conn->count; i++) {
+        cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+        if (op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY) return NULL;
+        if (op->state != CCI__TINY_DONE || (op->flags & CCI_FLAG_BLOCKING)) continue;
+        op->state = CCI__TINY_GIVEN;
+        return &op->event;
+    }
+    return NULL;
+}
+
+/* The oldest buffer with a message that may be given: not before the event of its connection. */
+static cci__tiny_buf_t *cci__tiny_oldest(cci__tiny_t *ep, const cci__tiny_conn_t *conn) {
+    cci__tiny_buf_t *oldest = NULL;
+    uint32_t i;
+    for (i = 0; i <= CCI_TINY_RECEIVES; i++) {
+        cci__tiny_buf_t *buf = &ep->buf[i];
+        if (buf->state != CCI__TINY_READY || buf->left == 0) continue;
+        if (conn ? buf->conn != conn : (buf->conn->pending & CCI__TINY_EARLY_EVENTS) != 0) continue;
+        if (!oldest || cci__tiny_before(buf->order, oldest->order)) oldest = buf;
+    }
+    return oldest;
+}
+
+static int cci__tiny_message(cci__tiny_t *ep, cci_event_t **event) {
+    cci__tiny_buf_t *buf = cci__tiny_oldest(ep, NULL);
+    const uint8_t *frame;
+    uint32_t i = 0;
+    while (i < CCI_TINY_RECEIVES && ep->event[i].buf) i++;
+    if (i == CCI_TINY_RECEIVES) return CCI_ENOBUFS;
+    if (!buf) return cci__tiny_spare(ep) == 0 ? CCI_ENOBUFS : CCI_EAGAIN;
+    frame = (const uint8_t *)buf->bytes + buf->at;
+    ep->event[i].buf = buf;
+    *event = &ep->event[i].event;
+    (*event)->type = CCI_EVENT_RECV;
+    (*event)->recv.len = cci__load16(frame + 2);
+    (*event)->recv.ptr = frame + 8;
+    (*event)->recv.connection = &buf->conn->pub;
+    buf->held++;
+    cci__tiny_skip(buf, 1);
+    return CCI_SUCCESS;
+}
+
+/* The next event there is. */
+static int cci__tiny_next(cci__tiny_t *ep, cci_event_t **event) {
+    uint32_t i;
+    int status;
+    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
+        *event = cci__tiny_conn_event(&ep->conn[i], CCI__TINY_EARLY_EVENTS);
+        if (!*event) *event = cci__tiny_completion(&ep->conn[i]);
+        if (*event) return CCI_SUCCESS;
+    }
+    status = cci__tiny_message(ep, event);
+    for (i = 0; i < CCI_TINY_CONNECTIONS && status != CCI_SUCCESS; i++) {
+        cci__tiny_conn_t *conn = &ep->conn[i];
+        if (cci__tiny_oldest(ep, conn)) continue;
+        *event = cci__tiny_conn_event(conn, 1u << CCI_EVENT_DISCONNECT);
+        if (*event) return CCI_SUCCESS;
+    }
+    return status;
+}
+
+CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
+    cci__tiny_t *ep = (cci__tiny_t *)(void *)endpoint;
+    int status;
+    if (!endpoint || !event) return CCI_EINVAL;
+    *event = NULL;
+    cci__tiny_work(ep);
+    status = cci__tiny_next(ep, event);
+    cci__tiny_acknowledge(ep, status == CCI_SUCCESS);
+    return status;
+}
+
+CCI_API int cci_return_event(cci_event_t *event) {
+    if (!event) return CCI_EINVAL;
+    if (event->type == CCI_EVENT_SEND) {
+        cci__tiny_op_t *op = (cci__tiny_op_t *)(void *)event;
+        op->state = CCI__TINY_FREE;
+        cci__tiny_free_ops(op->conn);
+    } else if (event->type == CCI_EVENT_RECV) {
+        cci__tiny_event_t *given = (cci__tiny_event_t *)(void *)event;
+        given->buf->held--;
+        cci__tiny_empty(given->buf);
+        given->buf = NULL;
+    } else {
+        cci__tiny_conn_t *conn = CCI__CONTAINER(event, cci__tiny_conn_t, event);
+        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            if (conn->state == CCI__TINY_REQUESTED) return CCI_EINVAL;
+            conn->request->state = CCI__TINY_EMPTY;
+            conn->request = NULL;
+        }
+        conn->is_held = 0;
+    }
+    event->type = CCI_EVENT_NONE;
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
+    cci__tiny_t *ep = (cci__tiny_t *)(void *)endpoint;
+    uint32_t i;
+    if (!endpoint || !ns) return CCI_EINVAL;
+    cci__tiny_step(ep);
+    *ns = ep->left == CCI__TINY_LATER ? UINT64_MAX : (uint64_t)(uint32_t)ep->left << CCI__TINY_TICK_SHIFT;
+    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
+        const cci__tiny_conn_t *conn = &ep->conn[i];
+        if ((conn->pending && !conn->is_held) || conn->ack) *ns = 0;
+        if (conn->count > 0 && conn->op[conn->first].state == CCI__TINY_DONE) *ns = 0;
+    }
+    for (i = 0; i < CCI_TINY_RECEIVES && ep->event[i].buf;) i++;
+    if (i < CCI_TINY_RECEIVES && cci__tiny_oldest(ep, NULL)) *ns = 0;
+    return CCI_SUCCESS;
+}
+
+/* ---- connections ------------------------------------------------------------------------------------------------ */
+
+/* The connection of a request that the program has not decided; else NULL. */
+static cci__tiny_conn_t *cci__tiny_undecided(cci_event_t *event) {
+    cci__tiny_conn_t *conn;
+    if (!event || event->type != CCI_EVENT_CONNECT_REQUEST) return NULL;
+    conn = CCI__CONTAINER(event, cci__tiny_conn_t, event);
+    return conn->state == CCI__TINY_REQUESTED ? conn : NULL;
+}
+
+CCI_API int cci_accept(cci_event_t *conn_req, const void *context) {
+    cci__tiny_conn_t *conn = cci__tiny_undecided(conn_req);
+    if (!conn) return CCI_EINVAL;
+    conn->pub.context = (void *)(uintptr_t)context;
+    conn->state = CCI__TINY_ACCEPTED;
+    conn->due = conn->ep->now + CCI__TINY_MS(30000);
+    cci__tiny_accept(conn);
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_reject(cci_event_t *conn_req) {
+    cci__tiny_conn_t *conn = cci__tiny_undecided(conn_req);
+    if (!conn) return CCI_EINVAL;
+    conn->state = CCI__TINY_REJECTED;
+    conn->due = conn->ep->now + CCI__TINY_MS(4000);
+    cci__tiny_control(conn, CCI__TINY_REJECT);
+    return CCI_SUCCESS;
+}
+
+/* Data for the client is more than this engine carries. */
+static int cci__tiny_check_data(cci_event_t *conn_req, const void *data_ptr, uint32_t data_len) {
+    if (!cci__tiny_undecided(conn_req) || data_len > CCI_CONN_REQ_LEN || (!data_ptr && data_len > 0)) return CCI_EINVAL;
+    return data_len > 0 ? CCI_ERR_NOT_IMPLEMENTED : CCI_SUCCESS;
+}
+
+CCI_API int cci_accept_data(cci_event_t *conn_req, const void *context, const void *data_ptr, uint32_t data_len) {
+    int status = cci__tiny_check_data(conn_req, data_ptr, data_len);
+    return status == CCI_SUCCESS ? cci_accept(conn_req, context) : status;
+}
+
+CCI_API int cci_reject_data(cci_event_t *conn_req, const void *data_ptr, uint32_t data_len) {
+    int status = cci__tiny_check_data(conn_req, data_ptr, data_len);
+    return status == CCI_SUCCESS ? cci_reject(conn_req) : status;
+}
+
+CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
+                        cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout) {
+    cci__tiny_t *ep = (cci__tiny_t *)(void *)endpoint;
+    cci__tiny_conn_t *conn;
+    cci_link_addr_t peer;
+    int status = CCI_SUCCESS;
+    if (!endpoint || !server_uri || (!data_ptr && data_len > 0) || data_len > CCI_CONN_REQ_LEN ||
+        (unsigned)attribute > CCI_CONN_ATTR_UU_MC_RX || (flags & ~CCI__TINY_FLAGS) ||
+        strncmp(server_uri, "link://", 7) != 0)
+        return CCI_EINVAL;
+    if (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000)) return CCI_EINVAL;
+    if (attribute > CCI_CONN_ATTR_UU || data_len > ep->mtu - 48) return CCI_ERR_NOT_IMPLEMENTED;
+    memset(&peer, 0, sizeof peer);
+    if (ep->link->resolve) status = ep->link->resolve(ep->handle, server_uri + 7, &peer);
+    if (status != CCI_SUCCESS) return status;
+    if ((conn = cci__tiny_new_conn(ep)) == NULL) return CCI_ENOMEM;
+    cci__tiny_look_at_clock(ep);
+    conn->state = CCI__TINY_CONNECTING;
+    conn->peer = peer;
+    conn->pub.attribute = attribute;
+    conn->pub.max_send_size = ep->device.max_send_size;
+    conn->pub.context = (void *)(uintptr_t)context;
+    conn->request_length = data_len;
+    if (data_len > 0) memcpy(conn->op[0].u.message, data_ptr, data_len);
+    if (timeout && timeout->tv_sec < 100000) {
+        conn->is_late = 1;
+        conn->until = ep->now + (uint32_t)timeout->tv_sec * 15259u + cci__tiny_ticks((uint32_t)timeout->tv_usec);
+    }
+    conn->due = ep->now;
+    cci__tiny_step(ep);
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_disconnect(cci_connection_t *connection) {
+    cci__tiny_conn_t *conn = (cci__tiny_conn_t *)(void *)connection;
+    if (!connection) return CCI_EINVAL;
+    if (conn->state != CCI__TINY_OPEN && conn->state != CCI__TINY_BROKEN) return CCI_SUCCESS;
+    cci__tiny_look_at_clock(conn->ep);
+    if (conn->state == CCI__TINY_OPEN && conn->ack) (void)cci__tiny_data(conn, NULL, 0, NULL, 0);
+    cci__tiny_finish_all(conn, CCI_ERR_DISCONNECTED);
+    cci__tiny_drop(conn, 1);
+    conn->pending = 0;
+    if (conn->state == CCI__TINY_BROKEN && conn->status != CCI_ETIMEDOUT) {
+        conn->state = CCI__TINY_GONE;
+        return CCI_SUCCESS;
+    }
+    conn->state = CCI__TINY_CLOSING;
+    conn->tries = 0;
+    conn->due = conn->ep->now;
+    cci__tiny_step(conn->ep);
+    return CCI_SUCCESS;
+}
+
+/* ---- messages --------------------------------------------------------------------------------------------------- */
+
+/* A free send slot behind all others; the caller has seen to it that there is one. */
+static cci__tiny_op_t *cci__tiny_new_op(cci__tiny_conn_t *conn, int kind, const void *context, int flags) {
+    cci__tiny_op_t *op = cci__tiny_op_at(conn, conn->count++);
+    if (conn->count == 1) conn->taken = conn->ep->now; /* what was before may be too long ago for 32 bits */
+    memset(op, 0, offsetof(cci__tiny_op_t, u));
+    op->event.send.type = CCI_EVENT_SEND;
+    op->event.send.connection = &conn->pub;
+    op->event.send.context = (void *)(uintptr_t)context;
+    op->conn = conn;
+    op->began = conn->ep->now;
+    op->flags = (uint16_t)flags;
+    op->kind = (uint8_t)kind;
+    op->state = CCI__TINY_WAITS;
+    if (kind != CCI__TINY_READ) op->sequence = conn->next_sequence++;
+    return op;
+}
+
+/* Starts the operation; with CCI_FLAG_BLOCKING it also waits for the end. */
+static int cci__tiny_start(cci__tiny_op_t *op) {
+    cci__tiny_conn_t *conn = op->conn;
+    const int is_blocking = op->flags & CCI_FLAG_BLOCKING;
+    cci__tiny_step(conn->ep);
+    if (!is_blocking) return CCI_SUCCESS;
+    while (op->state != CCI__TINY_DONE) cci__tiny_work(conn->ep);
+    op->state = CCI__TINY_FREE;
+    cci__tiny_free_ops(conn);
+    return (int)op->event.send.status;
+}
+
+CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
+                      int flags) {
+    cci__tiny_conn_t *conn = (cci__tiny_conn_t *)(void *)connection;
+    cci__tiny_op_t *op;
+    uint32_t i, length = 0;
+    if (!connection || (!data && iovcnt > 0) || (flags & (~CCI__TINY_FLAGS | CCI_FLAG_FENCE))) return CCI_EINVAL;
+    if ((flags & CCI_FLAG_NO_COPY) && (flags & CCI_FLAG_SILENT) && connection->attribute != CCI_CONN_ATTR_RO)
+        return CCI_EINVAL;
+    for (i = 0; i < iovcnt; i++) {
+        if (!data[i].iov_base && data[i].iov_len > 0) return CCI_EINVAL;
+        if (data[i].iov_len > connection->max_send_size - length) return CCI_EMSGSIZE;
+        length += (uint32_t)data[i].iov_len;
+    }
+    if (conn->state != CCI__TINY_OPEN) return CCI_ERR_DISCONNECTED;
+    if (conn->count == CCI_TINY_SENDS) return CCI_ENOBUFS;
+    cci__tiny_look_at_clock(conn->ep);
+    op = cci__tiny_new_op(conn, CCI__TINY_MESSAGE, context, flags);
+    op->length = length;
+    for (i = 0, length = 0; i < iovcnt; length += (uint32_t)data[i++].iov_len)
+        if (data[i].iov_len > 0) memcpy((uint8_t *)op->u.message + length, data[i].iov_base, data[i].iov_len);
+    return cci__tiny_start(op);
+}
+
+CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
+                     int flags) {
+    struct iovec data;
+    data.iov_base = (void *)(uintptr_t)msg_ptr;
+    data.iov_len = msg_len;
+    return cci_sendv(connection, &data, 1, context, flags);
+}
+
+/* ---- remote memory, the program's side -------------------------------------------------------------------------- */
+
+#ifdef CCI_NO_RMA
+CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
+                             cci_rma_handle_t **rma_handle) {
+    (void)endpoint, (void)start, (void)length, (void)flags, (void)rma_handle;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
+CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_handle) {
+    (void)endpoint, (void)rma_handle;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
+CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
+                    uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
+                    const void *context, int flags) {
+    (void)connection, (void)msg_ptr, (void)msg_len, (void)local_handle, (void)local_offset, (void)remote_handle;
+    (void)remote_offset, (void)data_len, (void)context, (void)flags;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+#else
+/* The registration whose handle this is a copy of, or NULL. */
+static cci__tiny_region_t *cci__tiny_registered(cci__tiny_t *ep, cci_rma_handle_t *handle) {
+    const uint64_t index = handle->stuff[1];
+    if (index >= CCI_TINY_REGISTRATIONS || handle->stuff[0] == 0) return NULL;
+    return ep->region[index].handle.stuff[0] == handle->stuff[0] ? &ep->region[index] : NULL;
+}
+
+CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
+                             cci_rma_handle_t **rma_handle) {
+    cci__tiny_t *ep = (cci__tiny_t *)(void *)endpoint;
+    cci__tiny_region_t *region;
+    uint64_t index = 0;
+    if (!endpoint || !start || !rma_handle || length == 0 || length - 1 > UINTPTR_MAX - (uintptr_t)start ||
+        (flags & ~CCI__TINY_FLAGS))
+        return CCI_EINVAL;
+    while (index < CCI_TINY_REGISTRATIONS && ep->region[index].handle.stuff[0] != 0) index++;
+    if (index == CCI_TINY_REGISTRATIONS) return CCI_ENOBUFS;
+    region = &ep->region[index];
+    region->handle.stuff[0] = cci__tiny_secret();
+    if (region->handle.stuff[0] == 0) return CCI_ERROR;
+    region->handle.stuff[1] = index;
+    region->handle.stuff[2] = length;
+    region->start = (uint8_t *)start;
+    region->flags = flags;
+    *rma_handle = &region->handle;
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_handle) {
+    cci__tiny_t *ep = (cci__tiny_t *)(void *)endpoint;
+    cci__tiny_region_t *region;
+    uint32_t i, j;
+    if (!endpoint || !rma_handle) return CCI_EINVAL;
+    if ((region = cci__tiny_registered(ep, rma_handle)) == NULL) return CCI_ERR_RMA_HANDLE;
+    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
+        cci__tiny_conn_t *conn = &ep->conn[i];
+        for (j = 0; j < conn->count; j++) {
+            const cci__tiny_op_t *op = cci__tiny_op_at(conn, j);
+            if ((op->kind == CCI__TINY_BULK || op->kind == CCI__TINY_READ) &&
+                op->u.rma.local == (uint32_t)(region - ep->region))
+                cci__tiny_withdraw_both(conn, j, CCI_ERR_RMA_HANDLE);
+        }
+        cci__tiny_free_ops(conn);
+    }
+    memset(region, 0, sizeof *region);
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
+                    uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
+                    const void *context, int flags) {
+    cci__tiny_conn_t *conn = (cci__tiny_conn_t *)(void *)connection;
+    const int kind = (flags & CCI_FLAG_READ) ? CCI__TINY_READ : CCI__TINY_BULK, has_message = msg_ptr != NULL;
+    const cci__tiny_region_t *region;
+    cci__tiny_op_t *op;
+    if (!connection || !local_handle || !remote_handle || connection->attribute == CCI_CONN_ATTR_UU || data_len == 0 ||
+        !(flags & CCI_FLAG_READ) == !(flags & CCI_FLAG_WRITE) || (flags & ~CCI__TINY_FLAGS) ||
+        (!msg_ptr && msg_len > 0))
+        return CCI_EINVAL;
+    region = cci__tiny_registered(conn->ep, local_handle);
+    if (!region || local_offset > region->handle.stuff[2] || data_len > region->handle.stuff[2] - local_offset)
+        return CCI_ERR_RMA_HANDLE;
+    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
+    if (conn->state != CCI__TINY_OPEN) return CCI_ERR_DISCONNECTED;
+    if (conn->count + 1 + has_message > CCI_TINY_SENDS) return CCI_ENOBUFS;
+    cci__tiny_look_at_clock(conn->ep);
+    op = cci__tiny_new_op(conn, kind, context, has_message ? (flags & CCI_FLAG_FENCE) | CCI__TINY_SILENT : flags);
+    memset(&op->u.rma, 0, sizeof op->u.rma);
+    op->u.rma.total = data_len;
+    op->u.rma.remote_offset = remote_offset;
+    op->u.rma.key = remote_handle->stuff[0];
+    op->u.rma.region = (uint32_t)cci__min64(remote_handle->stuff[1], UINT32_MAX);
+    op->u.rma.memory = region->start + (size_t)local_offset;
+    op->u.rma.local = (uint32_t)(region - conn->ep->region);
+    op->u.rma.segment = conn->ep->mtu - CCI__TINY_HEAD - CCI__TINY_ACK_ROOM - (kind == CCI__TINY_READ ? 16 : 48);
+    if (has_message) { /* behind what was read it waits for that */
+        flags = (flags & ~CCI_FLAG_FENCE) | CCI__TINY_JOINED | (kind == CCI__TINY_READ ? CCI_FLAG_FENCE : 0);
+        op = cci__tiny_new_op(conn, CCI__TINY_MESSAGE, context, flags);
+        op->length = msg_len;
+        if (msg_len > 0) memcpy(op->u.message, msg_ptr, msg_len);
+    }
+    return cci__tiny_start(op);
+}
+#endif
+
+/* ---- endpoints and the rest ------------------------------------------------------------------------------------- */
+
+CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
+                                        cci_os_handle_t *fd) {
+    cci_link_info_t info;
+    cci__tiny_t *ep = cci__tiny;
+    uint32_t most;
+    int status;
+    if (!link || !endpoint || link->version < 1 || link->version > CCI_LINK_VERSION) return CCI_EINVAL;
+    if (fd) return CCI_ERR_NOT_IMPLEMENTED;
+    while (ep < cci__tiny + CCI_TINY_ENDPOINTS && ep->link) ep++;
+    if (ep == cci__tiny + CCI_TINY_ENDPOINTS) return CCI_ENOMEM;
+    memset(ep, 0, sizeof *ep);
+    memset(&info, 0, sizeof info);
+    info.os_handle = -1;
+    ep->device.name = ep->device.transport = ep->device.info = "link";
+    ep->device.up = 1;
+    status = link->open(&ep->device, service, 0, &ep->handle, &info);
+    if (status != CCI_SUCCESS) return status;
+    ep->crc = info.crc != 0;
+    ep->mtu = (info.mtu - (ep->crc ? 4u : 0u)) & ~7u;
+    if (info.mtu > CCI_TINY_MTU || info.mtu < 256u + (ep->crc ? 4u : 0u)) {
+        link->close(ep->handle);
+        return info.mtu > CCI_TINY_MTU ? CCI_ENOMEM : CCI_ERROR;
+    }
+    ep->window = info.receive_window ? info.receive_window : CCI_TINY_RECEIVES * CCI_TINY_MTU;
+    most = ep->mtu - CCI__TINY_HEAD - 8 - CCI__TINY_ACK_ROOM;
+    ep->device.max_send_size = info.max_send_size ? cci__min32(info.max_send_size, most) : most;
+    ep->timeout_us = info.send_timeout_us ? info.send_timeout_us : 30000000;
+    ep->probe = cci__min32(info.probe_idle_s, 36000) * 15259u; /* ticks of a second */
+    ep->pub.device = &ep->device;
+    ep->link = link;
+    ep->left = CCI__TINY_LATER;
+    *endpoint = &ep->pub;
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
+    cci__tiny_t *ep = (cci__tiny_t *)(void *)endpoint;
+    uint32_t i;
+    if (!endpoint || !ep->link) return CCI_EINVAL;
+    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
+        cci__tiny_conn_t *conn = &ep->conn[i];
+        if (conn->state == CCI__TINY_OPEN && conn->ack) (void)cci__tiny_data(conn, NULL, 0, NULL, 0);
+        if (conn->state == CCI__TINY_OPEN || conn->state == CCI__TINY_ACCEPTED)
+            cci__tiny_control(conn, CCI__TINY_CLOSE);
+    }
+    ep->link->close(ep->handle);
+    ep->link = NULL;
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_setup(const cci_setup_t *setup) {
+    if (setup && !setup->alloc != !setup->release) return CCI_EINVAL;
+    cci__tiny_random = setup ? setup->random : NULL;
+    cci__tiny_user = setup ? setup->user : NULL;
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps) {
+    if (!caps || abi_ver < 1 || abi_ver > CCI_ABI_VERSION || flags != 0) return CCI_EINVAL;
+    *caps = 0;
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_finalize(void) {
+    uint32_t i;
+    for (i = 0; i < CCI_TINY_ENDPOINTS; i++) (void)cci_destroy_endpoint(&cci__tiny[i].pub);
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
+    (void)endpoint, (void)flags;
+    return CCI_EINVAL; /* there is none */
+}
+
+CCI_API int cci_get_devices(cci_device_t *const **devices) {
+    static cci_device_t *const none[1] = {NULL};
+    if (!devices) return CCI_EINVAL;
+    *devices = none;
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, int flags, cci_endpoint_t **endpoint,
+                                   cci_os_handle_t *fd) {
+    (void)device, (void)service, (void)flags, (void)fd;
+    return endpoint ? CCI_ENODEV : CCI_EINVAL;
+}
+
+CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd) {
+    return cci_create_endpoint_at(device, NULL, flags, endpoint, fd);
+}
+
+CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status) {
+    (void)endpoint;
+    switch ((int)status) {
+#define CCI__TINY_TEXT(name, value, text, hint)                                                                        \
+    case value: return text;
+        CCI_STATUS_TABLE(CCI__TINY_TEXT)
+#undef CCI__TINY_TEXT
+    default: return NULL;
+    }
+}
+
+CCI_API const char *cci_status_hint(enum cci_status status) {
+    return cci_strerror(NULL, status) ? "" : NULL;
+}
+
+CCI_API const char *cci_event_type_str(cci_event_type_t type) {
+    static const char *const names[] = {"CCI_EVENT_NONE",
+                                        "CCI_EVENT_SEND",
+                                        "CCI_EVENT_RECV",
+                                        "CCI_EVENT_CONNECT",
+                                        "CCI_EVENT_CONNECT_REQUEST",
+                                        "CCI_EVENT_ACCEPT",
+                                        "CCI_EVENT_KEEPALIVE_TIMEDOUT",
+                                        "CCI_EVENT_ENDPOINT_DEVICE_FAILED",
+                                        "CCI_EVENT_DISCONNECT"};
+    return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : NULL;
+}
+
+/* The endpoint that a handle is of; `conn` becomes the connection that it is, or NULL. NULL: it is neither. */
+static cci__tiny_t *cci__tiny_of_handle(cci_opt_handle_t *handle, cci__tiny_conn_t **conn) {
+    uint32_t i, j;
+    for (i = 0; i < CCI_TINY_ENDPOINTS; i++) {
+        *conn = NULL;
+        if (handle == (const void *)&cci__tiny[i]) return &cci__tiny[i];
+        for (j = 0; j < CCI_TINY_CONNECTIONS; j++)
+            if (handle == (const void *)(*conn = &cci__tiny[i].conn[j])) return &cci__tiny[i];
+    }
+    return NULL;
+}
+
+static void cci__tiny_set_keepalive(cci__tiny_conn_t *conn, uint32_t us) {
+    conn->keepalive_us = us;
+    conn->keepalive = cci__tiny_ticks(us);
+    conn->asked = conn->ep ? conn->ep->now : 0;
+    conn->was_pinged = 0;
+}
+
+/* Options of connections. */
+static int cci__tiny_set_conn_opt(cci__tiny_conn_t *conn, cci_opt_name_t name, const void *val) {
+    switch ((int)name) {
+    case CCI_OPT_CONN_SEND_TIMEOUT:
+        conn->timeout_us = *(const uint32_t *)val;
+        conn->timeout = cci__tiny_ticks(conn->timeout_us);
+        return CCI_SUCCESS;
+    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: cci__tiny_set_keepalive(conn, *(const uint32_t *)val); return CCI_SUCCESS;
+    case CCI_OPT_CONN_CONTEXT: memcpy(&conn->pub.context, val, sizeof(void *)); return CCI_SUCCESS;
+    default: return CCI_EINVAL;
+    }
+}
+
+CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
+    cci__tiny_conn_t *conn = NULL;
+    cci__tiny_t *ep = cci__tiny_of_handle(handle, &conn);
+    uint32_t number, i;
+    if (!ep || !val) return CCI_EINVAL;
+    if (conn) return cci__tiny_set_conn_opt(conn, name, val);
+    number = *(const uint32_t *)val;
+    switch ((int)name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->timeout_us = number; return CCI_SUCCESS;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: return number > 0 && number <= CCI_TINY_RECEIVES ? CCI_SUCCESS : CCI_ERANGE;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: return number > 0 && number <= CCI_TINY_SENDS ? CCI_SUCCESS : CCI_ERANGE;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
+        ep->keepalive_us = number;
+        for (i = 0; i < CCI_TINY_CONNECTIONS; i++) cci__tiny_set_keepalive(&ep->conn[i], number);
+        return CCI_SUCCESS;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        if (number & ~(1u << CCI_EVENT_DISCONNECT)) return CCI_EINVAL;
+        ep->mask = number;
+        return CCI_SUCCESS;
+    default: return CCI_EINVAL;
+    }
+}
+
+static void cci__tiny_caps(const cci__tiny_t *ep, const cci__tiny_conn_t *conn, cci_caps_t *caps) {
+    memset(caps, 0, sizeof *caps);
+    caps->max_send_size = conn ? conn->pub.max_send_size : ep->device.max_send_size;
+    caps->max_request_len = ep->mtu - 48;
+    caps->max_connections = CCI_TINY_CONNECTIONS;
+    caps->max_send_bufs = CCI_TINY_SENDS;
+    caps->max_recv_bufs = CCI_TINY_RECEIVES;
+    if (!conn || conn->pub.attribute == CCI_CONN_ATTR_RO) caps->can |= CCI_CAN_ORDERED;
+#ifndef CCI_NO_RMA
+    if (!conn || conn->pub.attribute != CCI_CONN_ATTR_UU) {
+        caps->can |= CCI_CAN_RMA;
+        caps->max_rma_length = UINT64_MAX;
+    }
+#endif
+}
+
+CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
+    cci__tiny_conn_t *conn = NULL;
+    cci__tiny_t *ep = cci__tiny_of_handle(handle, &conn);
+    uint32_t *number = (uint32_t *)val;
+    if (!ep || !val) return CCI_EINVAL;
+    if (name == CCI_OPT_CAPS) {
+        cci__tiny_caps(ep, conn, (cci_caps_t *)val);
+        return CCI_SUCCESS;
+    }
+    if ((conn != NULL) != (name == CCI_OPT_CONN_SEND_TIMEOUT || name == CCI_OPT_CONN_KEEPALIVE_TIMEOUT ||
+                           name == CCI_OPT_CONN_CONTEXT || name == CCI_OPT_CONN_PEER_URI))
+        return CCI_EINVAL;
+    switch ((int)name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: *number = ep->timeout_us; break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: *number = CCI_TINY_RECEIVES; break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: *number = CCI_TINY_SENDS; break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: *number = ep->keepalive_us; break;
+    case CCI_OPT_ENDPT_RMA_ALIGN: memset(val, 0, sizeof(cci_alignment_t)); break;
+    case CCI_OPT_ENDPT_EVENT_MASK: *number = ep->mask; break;
+    case CCI_OPT_CONN_SEND_TIMEOUT: *number = conn->timeout_us; break;
+    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: *number = conn->keepalive_us; break;
+    case CCI_OPT_CONN_CONTEXT: memcpy(val, &conn->pub.context, sizeof(void *)); break;
+    case CCI_OPT_ENDPT_URI:
+    case CCI_OPT_CONN_PEER_URI: return CCI_ERR_NOT_IMPLEMENTED;
+    default: return CCI_EINVAL;
+    }
+    return CCI_SUCCESS;
+}
+
+/* What only the full library has. */
+CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memory) {
+    return endpoint && memory && length > 0 ? CCI_ENOMEM : CCI_EINVAL;
+}
+
+CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
+    (void)endpoint, (void)memory;
+    return CCI_EINVAL;
+}
+
+CCI_API int cci_register_transport(const struct cci_transport *transport) {
+    (void)transport;
+    return CCI_ENOBUFS;
+}
+
+CCI_API int cci_deregister_transport(const struct cci_transport *transport) {
+    (void)transport;
+    return CCI_ERR_NOT_FOUND;
+}
+
+CCI_API const char *cci_transport_reason(uint32_t index, const char **name) {
+    (void)index, (void)name;
+    return NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CCI_TINY_IMPLEMENTATION */
 
 #endif /* CCI_TRANSPORT_INCLUDING */
 

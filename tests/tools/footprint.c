@@ -18,6 +18,9 @@
 #define CCI_NO_STDIO
 #define CCI_NO_DLOPEN
 #define CCI_STATIC
+#if defined(CCI_TINY) && defined(MEASURE)
+#define CCI_TINY_ENDPOINTS (ROW == 4 ? 9 : 2)
+#endif
 #include "cci.h"
 
 #include <string.h>
@@ -433,7 +436,11 @@ int main(void) {
         for (i = 0; i < PEERS; i++) handle(client[i], 1);
         if (ROW < 4 && failed) break;
     }
+#ifdef CCI_TINY
+    print_number("memory ", took + sizeof cci__tiny[0]);
+#else
     print_number("memory ", took + sizeof cci__core);
+#endif
     print_number("stack ", used_stack());
     stop(failed || answered != PEERS || moved != (ROW > 2 ? 2 * PEERS : 0));
 #else

@@ -71,6 +71,9 @@ headers() {
     accept core "$all" -DCCI_SMALL= -DCCI_NO_RMA= -DCCI_NO_TEXT= -DCCI_SMALL_CONNECTIONS=8
     accept core "$all" -DCCI_SMALL= -DCCI_STATIC=
     accept core -DCCI_REL_IMPLEMENTATION= -DCCI_SMALL=
+    accept core "$all" -DCCI_TINY=
+    accept core "$all" -DCCI_TINY= -DCCI_NO_RMA= -DCCI_NO_TEXT= -DNDEBUG
+    accept core "$all" -DCCI_TINY= -DCCI_STATIC= -DCCI_TINY_CONNECTIONS=1 -DCCI_TINY_SENDS=8
     accept sisci
     accept sisci-alone
     accept sisci "$all"
@@ -96,6 +99,7 @@ headers() {
     accept udp "$all" -O2
     accept udp "$all" -O2 -DNDEBUG -DCCI_STATIC=
     accept core "$all" -O2 -DNDEBUG -DCCI_SMALL= -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
+    accept core "$all" -O2 -DCCI_TINY=
     accept sisci "$all" -O2
     accept verbs-udp "$all" -O2
     accept sisci-alone "$alone" -O2

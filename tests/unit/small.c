@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * Each pair exchanges messages and, where both can, moves memory. Then the client dies without a word, and another at the same
- * address takes its place. Usage: small SEEDS; prints what failed and with which seed.
+ * address takes its place. Usage: small SEEDS [FIRST [LOSS]]; prints what failed and with which seed. LOSS is the per cent of
+ * datagrams that are lost; as many come twice, and as many are changed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 
 #include "tests/unit/small_side.h"
 
-extern const struct side full_side, small_side, least_side;
+extern const struct side full_side, small_side, least_side, tiny_side, bare_side;
 
 #define QUEUE 64u
+#define SIDES 5
 
 typedef struct datagram {
     uint64_t at_ns;
@@ -24,6 +26,7 @@ uint64_t small_now_ns;
 uint32_t small_mtu;
 static datagram_t queue[QUEUE];
 static uint32_t bad; /* per cent of datagrams that are lost, as many come twice, and as many are changed */
+static int loss = -1;
 static uint64_t random_state;
 
 static uint32_t below(uint32_t most) {
@@ -68,7 +71,7 @@ uint32_t small_receive(uint8_t at, uint8_t *from, uint8_t *bytes, uint32_t capac
 
 /* Works until both are done with what they have to do; a text when something is wrong. */
 static const char *talk(const struct side *server_side, end_t *server, const struct side *client_side, end_t *client) {
-    uint64_t until_ns = small_now_ns + UINT64_C(120000000000);
+    uint64_t until_ns = small_now_ns + (2 + MESSAGES / 30) * UINT64_C(60000000000);
     for (; small_now_ns < until_ns; small_now_ns += 500000) {
         server_side->work(server);
         client_side->work(client);
@@ -78,7 +81,7 @@ static const char *talk(const struct side *server_side, end_t *server, const str
     }
     fprintf(stderr, "server has %u, client %u messages; %u connected\n", (unsigned)server_side->state(server)->received,
             (unsigned)client_side->state(client)->received, (unsigned)client_side->state(client)->connected);
-    return "two minutes are over";
+    return "the time is over";
 }
 
 static const char *pair(const struct side *server_side, const struct side *client_side, int seed) {
@@ -90,6 +93,7 @@ static const char *pair(const struct side *server_side, const struct side *clien
     small_now_ns = 1000000000;
     small_mtu = 260u + (seed % 3 == 2 ? 8 * below(120) : 0);
     bad = seed % 4 == 0 ? 0 : below(12);
+    if (loss >= 0) bad = (uint32_t)loss;
     server = server_side->open('s', '\0', 0, seed);
     client = client_side->open('c', 's', seed % 2, seed);
     failure = talk(server_side, server, client_side, client);
@@ -107,16 +111,20 @@ static const char *pair(const struct side *server_side, const struct side *clien
 }
 
 int main(int argc, char **argv) {
-    static const struct side *const sides[3] = {&full_side, &small_side, &least_side};
-    static const char *const names[3] = {"full", "small", "least"};
+    static const struct side *const sides[SIDES] = {&full_side, &small_side, &least_side, &tiny_side, &bare_side};
+    static const char *const names[SIDES] = {"full", "small", "least", "tiny", "bare"};
     int seeds = argc > 1 ? atoi(argv[1]) : 10, first = argc > 2 ? atoi(argv[2]) : 0, seed, i, failures = 0;
-    for (i = 1; i < 9; i++) {
+    if (argc > 3) loss = atoi(argv[3]);
+    for (i = 1; i < SIDES * SIDES; i++) {
+        const struct side *server = sides[i / SIDES], *client = sides[i % SIDES];
         const char *failure = NULL;
-        for (seed = first; seed < first + seeds && !failure; seed++) failure = pair(sides[i / 3], sides[i % 3], seed);
+        if ((server == &small_side || server == &least_side) && (client == &tiny_side || client == &bare_side)) continue;
+        if ((client == &small_side || client == &least_side) && (server == &tiny_side || server == &bare_side)) continue;
+        for (seed = first; seed < first + seeds && !failure; seed++) failure = pair(server, client, seed);
         if (failure)
-            printf("FAIL: %s server, %s client, seed %d: %s\n", names[i / 3], names[i % 3], seed - 1, failure);
+            printf("FAIL: %s server, %s client, seed %d: %s\n", names[i / SIDES], names[i % SIDES], seed - 1, failure);
         else
-            printf("ok: %s server, %s client\n", names[i / 3], names[i % 3]);
+            printf("ok: %s server, %s client\n", names[i / SIDES], names[i % SIDES]);
         failures += failure != NULL;
     }
     return failures > 0;

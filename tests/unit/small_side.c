@@ -16,7 +16,6 @@
 #ifndef SIDE
 #define SIDE full_side
 #endif
-#define MESSAGES 60u
 
 struct end {
     cci_endpoint_t *endpoint;
@@ -240,7 +239,7 @@ static end_t *open_end(char number, char server, int attribute, int seed) {
     static const cci_setup_t setup = {counting_alloc, counting_release, no_log, chance, NULL, NULL, NULL, NULL};
     const char service[2] = {number, '\0'}, uri[9] = {'l', 'i', 'n', 'k', ':', '/', '/', server, '\0'};
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
-    cci_caps_t caps;
+    cci_caps_t caps = {0, 0, 0, 0, 0, 0, 0, {0}};
     end_t *end = (end_t *)calloc(1, sizeof *end);
     uint32_t i;
     if (!end) abort();
@@ -253,6 +252,9 @@ static end_t *open_end(char number, char server, int attribute, int seed) {
     if (end->state.failure) return end;
     expect(end, cci_set_opt(end->endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask) == CCI_SUCCESS, "no mask");
     expect(end, cci_get_opt(end->endpoint, CCI_OPT_CAPS, &caps) == CCI_SUCCESS, "no capabilities");
+#ifdef CCI_TINY
+    expect(end, caps.max_connections == CCI_TINY_CONNECTIONS && caps.max_recv_bufs == CCI_TINY_RECEIVES, "other limits");
+#endif
 #ifdef CCI_SMALL
     expect(end, caps.max_connections == CCI_SMALL_CONNECTIONS && caps.max_request_len == CCI_SMALL_REQUEST, "other limits");
 #endif

@@ -3,6 +3,9 @@
  */
 #include <stdint.h>
 
+#ifndef MESSAGES
+#define MESSAGES 60u /* in each direction */
+#endif
 #define HANDLE_MESSAGE 0xffffu /* the number of the message with the handle of a server's memory */
 
 typedef struct end end_t;

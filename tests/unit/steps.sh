@@ -13,19 +13,21 @@ small_profiles() {
     flags='-g -O1'
     # shellcheck disable=SC2086
     ! works $sanitizers || flags="-g -O1 $sanitizers"
-    for profile in full small least; do
+    for profile in full small least tiny bare; do
         case $profile in
         full) macros='' ;;
         small) macros=-DCCI_SMALL ;;
         least) macros='-DCCI_SMALL -DCCI_NO_RMA -DCCI_NO_TEXT -DCCI_NO_CONGESTION' ;;
+        tiny) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300' ;;
+        bare) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_TINY_RECEIVES=2 -DCCI_NO_RMA' ;;
         esac
         # shellcheck disable=SC2086
         "$cc" -std=gnu11 $flags -I. "-DSIDE=${profile}_side" $macros -c -o "$out/$profile.o" tests/unit/small_side.c ||
             { fail "small_side.c does not compile: $macros" && return; }
     done
     # shellcheck disable=SC2086
-    "$cc" -std=gnu11 $flags -I. -o "$out/small" tests/unit/small.c "$out/full.o" "$out/small.o" "$out/least.o" ||
-        { fail 'small.c does not compile' && return; }
+    "$cc" -std=gnu11 $flags -I. -o "$out/small" tests/unit/small.c "$out/full.o" "$out/small.o" "$out/least.o" \
+        "$out/tiny.o" "$out/bare.o" || { fail 'small.c does not compile' && return; }
     within 900 "$out/small" 3 >"$out/small.txt"
     status=$?
     cat "$out/small.txt"

@@ -1,0 +1,548 @@
+/* test_tiny.c - the engine of CCI_TINY, alone: endpoints of it talk to each other in virtual time.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * small.c lets it talk to all other profiles. Here are the ends of connections, what is refused, and bytes of strangers.
+ */
+#define _GNU_SOURCE 1
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CCI_TINY
+#define CCI_TINY_ENDPOINTS 3
+#define CCI_TINY_SENDS 4
+#define CCI_IMPLEMENTATION
+#include "cci.h"
+
+#define QUEUE 64u
+#define MS UINT64_C(1000000)
+
+/* ---- a line between endpoints "0", "1" and "2" ------------------------------------------------------------------------ */
+
+static struct datagram {
+    uint8_t bytes[CCI_TINY_MTU], from, to;
+    uint32_t length;
+} queue[QUEUE];
+static uint32_t queued, bad, is_cut, is_full; /* per cent of datagrams that are changed; nothing passes; no room */
+static uint64_t clock_ns, random_state;
+static uint32_t probe_idle_s;
+static uint8_t last[CCI_TINY_MTU]; /* what was sent last */
+static cci_endpoint_t *side[3];
+
+static uint32_t below(uint32_t most) {
+    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 20) % most;
+}
+
+static int chance(void *user, void *bytes, size_t count) {
+    uint8_t *at = (uint8_t *)bytes;
+    (void)user;
+    while (count-- > 0) *at++ = (uint8_t)below(256);
+    return 0;
+}
+
+static int line_open(cci_device_t *device, const char *service, int want, void **link, cci_link_info_t *info) {
+    static uint8_t numbers[3] = {0, 1, 2};
+    (void)device, (void)want;
+    *link = &numbers[service[0] - '0'];
+    info->mtu = 256; /* without a checksum: whatever is changed on the way is looked at */
+    info->probe_idle_s = probe_idle_s;
+    return CCI_SUCCESS;
+}
+
+static void line_close(void *link) {
+    (void)link;
+}
+
+static void put(uint8_t from, uint8_t to, const uint8_t *bytes, uint32_t length) {
+    if (queued == QUEUE || is_cut) return;
+    memcpy(queue[queued].bytes, bytes, length);
+    queue[queued].length = length;
+    queue[queued].from = from;
+    queue[queued].to = to;
+    queued++;
+}
+
+/* Changes what comes behind index and token, so that it is for the connection, or anything. */
+static void change(uint8_t *bytes, uint32_t *length) {
+    uint32_t i, changes = 1 + below(4), first = below(8) > 0 ? 16 : 0;
+    for (i = 0; i < changes; i++) {
+        const uint32_t at = first + below(*length - first);
+        bytes[at] = (uint8_t)(below(3) == 0 ? below(20) : below(256));
+    }
+    if (below(8) == 0) *length = 1 + below(*length);
+    if (below(8) == 0 && *length < 200) memmove(bytes + *length, bytes + 24, 40), *length += 40;
+}
+
+static int line_send(void *link, const cci_link_tx_t *tx, int count) {
+    uint32_t i, length = 0;
+    assert_int_equal(count, 1);
+    if (is_full && below(2)) return 0;
+    for (i = 0; i < tx->piece_count; length += tx->piece[i++].length) {
+        assert_true(tx->piece[i].length <= sizeof last - length);
+        memcpy(last + length, tx->piece[i].data, tx->piece[i].length);
+    }
+    assert_int_equal(length, tx->length);
+    assert_true(length <= 256);
+    if (below(100) < bad) {
+        put(*(uint8_t *)link, tx->to->bytes[0], last, length); /* the right one comes, too */
+        change(last, &length);
+    }
+    put(*(uint8_t *)link, tx->to->bytes[0], last, length);
+    return 1;
+}
+
+static int line_receive(void *link, cci_link_rx_t *rx, int count) {
+    uint32_t i = 0;
+    assert_int_equal(count, 1);
+    while (i < queued && queue[i].to != *(uint8_t *)link) i++;
+    if (i == queued) return 0;
+    memcpy(rx->data, queue[i].bytes, queue[i].length);
+    rx->length = rx->segment = queue[i].length;
+    rx->from.bytes[0] = queue[i].from;
+    memmove(&queue[i], &queue[i + 1], (--queued - i) * sizeof queue[0]);
+    return 1;
+}
+
+static uint64_t line_now(void *link) {
+    (void)link;
+    return clock_ns;
+}
+
+static int line_resolve(void *link, const char *address, cci_link_addr_t *to) {
+    (void)link;
+    to->bytes[0] = (uint8_t)(address[0] - '0');
+    return CCI_SUCCESS;
+}
+
+static const cci_link_t line = {CCI_LINK_VERSION, line_open, line_close, line_send, line_receive, line_now, line_resolve,
+                                NULL,             NULL,      NULL,       NULL,      NULL,         NULL,     NULL,
+                                NULL,             NULL};
+
+/* ---- what tests do ------------------------------------------------------------------------------------------------------ */
+
+static void open_side(int i) {
+    const char name[2] = {(char)('0' + i), '\0'};
+    const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
+    assert_int_equal(cci_create_endpoint_on_link(&line, name, &side[i], NULL), CCI_SUCCESS);
+    assert_int_equal(cci_set_opt(side[i], CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+}
+
+static int setup(void **state) {
+    static cci_setup_t hooks;
+    int i;
+    (void)state;
+    hooks.random = chance;
+    queued = bad = is_cut = is_full = probe_idle_s = 0;
+    clock_ns = 1000 * MS;
+    random_state = 88172645463325252u;
+    if (cci_setup(&hooks) != CCI_SUCCESS) return -1;
+    for (i = 0; i < 3; i++) open_side(i);
+    return 0;
+}
+
+static int teardown(void **state) {
+    int i;
+    (void)state;
+    for (i = 0; i < 3; i++) (void)cci_destroy_endpoint(side[i]);
+    return 0;
+}
+
+/* The next event of a side while the others work, who get none; NULL after so long. */
+static cci_event_t *next_event(int i, uint64_t ms) {
+    const uint64_t until_ns = clock_ns + ms * MS;
+    cci_event_t *event;
+    for (; clock_ns < until_ns; clock_ns += MS / 4) {
+        int status = cci_get_event(side[i], &event);
+        int j;
+        if (status == CCI_SUCCESS) return event;
+        for (j = 0; j < 3; j++)
+            if (j != i) cci__tiny_work((cci__tiny_t *)(void *)side[j]);
+    }
+    return NULL;
+}
+
+static cci_event_t *expect(int i, cci_event_type_t type) {
+    cci_event_t *event = next_event(i, 200000);
+    assert_non_null(event);
+    assert_int_equal(event->type, type);
+    return event;
+}
+
+static void done(cci_event_t *event) {
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+}
+
+static void ask(int from, const char *uri, cci_conn_attribute_t attribute) {
+    const struct timeval timeout = {10, 0};
+    assert_int_equal(cci_connect(side[from], uri, "hello", 5, attribute, NULL, 0, &timeout), CCI_SUCCESS);
+}
+
+/* Connects side 1 to side 0: the client's connection, and the server's. */
+static cci_connection_t *connect_sides(cci_conn_attribute_t attribute, cci_connection_t **server) {
+    cci_connection_t *client;
+    cci_event_t *event;
+    ask(1, "link://0", attribute);
+    event = expect(0, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(event->request.data_len, 5);
+    assert_memory_equal(event->request.data_ptr, "hello", 5);
+    assert_int_equal(cci_return_event(event), CCI_EINVAL); /* it is not decided */
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    done(event);
+    event = expect(1, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    client = event->connect.connection;
+    done(event);
+    event = expect(0, CCI_EVENT_ACCEPT);
+    assert_int_equal(event->accept.status, CCI_SUCCESS);
+    *server = event->accept.connection;
+    done(event);
+    return client;
+}
+
+static void expect_text(int i, const char *text) {
+    cci_event_t *event = expect(i, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, strlen(text));
+    assert_memory_equal(event->recv.ptr, text, strlen(text));
+    done(event);
+}
+
+static void expect_sent(int i, cci_status_t status) {
+    cci_event_t *event = expect(i, CCI_EVENT_SEND);
+    assert_int_equal(event->send.status, status);
+    done(event);
+}
+
+static void say(cci_connection_t *connection, const char *text) {
+    assert_int_equal(cci_send(connection, text, (uint32_t)strlen(text), NULL, 0), CCI_SUCCESS);
+}
+
+/* ---- connections ---------------------------------------------------------------------------------------------------------- */
+
+static void test_a_message_goes_each_way_on_each_kind_of_connection(void **state) {
+    int attribute;
+    (void)state;
+    for (attribute = CCI_CONN_ATTR_RO; attribute <= CCI_CONN_ATTR_UU; attribute++) {
+        cci_connection_t *server, *client = connect_sides((cci_conn_attribute_t)attribute, &server);
+        cci_event_t *event;
+        assert_int_equal(client->attribute, attribute);
+        assert_int_equal(server->attribute, attribute);
+        say(client, "there");
+        expect_sent(1, CCI_SUCCESS);
+        expect_text(0, "there");
+        say(server, "back");
+        expect_sent(0, CCI_SUCCESS);
+        expect_text(1, "back");
+        assert_int_equal(cci_send(client, "long", client->max_send_size + 1, NULL, 0), CCI_EMSGSIZE);
+        assert_int_equal(cci_disconnect(client), CCI_SUCCESS);
+        event = expect(0, CCI_EVENT_DISCONNECT);
+        assert_int_equal(event->disconnect.status, CCI_SUCCESS);
+        assert_int_equal(cci_send(server, "x", 1, NULL, 0), CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_disconnect(server), CCI_SUCCESS);
+        done(event);
+        assert_null(next_event(1, 5000));
+    }
+}
+
+static void test_a_request_can_be_rejected_and_can_find_nobody(void **state) {
+    cci_event_t *event;
+    (void)state;
+    ask(1, "link://0", CCI_CONN_ATTR_RO);
+    event = expect(0, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_reject(event), CCI_SUCCESS);
+    assert_int_equal(cci_accept(event, NULL), CCI_EINVAL);
+    done(event);
+    event = expect(1, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ECONNREFUSED);
+    assert_null(event->connect.connection);
+    done(event);
+    is_cut = 1;
+    ask(1, "link://0", CCI_CONN_ATTR_RO);
+    event = expect(1, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    done(event);
+}
+
+static void test_a_full_table_says_busy_until_there_is_space(void **state) {
+    cci_connection_t *server[3];
+    cci_event_t *event;
+    (void)state;
+    (void)connect_sides(CCI_CONN_ATTR_RO, &server[0]);
+    (void)connect_sides(CCI_CONN_ATTR_RO, &server[1]);
+    ask(2, "link://0", CCI_CONN_ATTR_RO);
+    assert_null(next_event(0, 2000));
+    assert_int_equal(cci_disconnect(server[0]), CCI_SUCCESS);
+    event = expect(0, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    done(event);
+    done(expect(2, CCI_EVENT_CONNECT));
+    done(expect(0, CCI_EVENT_ACCEPT));
+}
+
+static void test_messages_come_before_the_end(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    cci_event_t *event;
+    (void)state;
+    say(client, "one");
+    say(client, "two");
+    expect_sent(1, CCI_SUCCESS);
+    expect_sent(1, CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(client), CCI_SUCCESS);
+    assert_null(next_event(1, 100));
+    expect_text(0, "one");
+    expect_text(0, "two");
+    event = expect(0, CCI_EVENT_DISCONNECT);
+    assert_int_equal(event->disconnect.status, CCI_SUCCESS);
+    done(event);
+}
+
+static void test_a_peer_that_was_restarted_has_forgotten(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    cci_event_t *event;
+    (void)state;
+    (void)server;
+    is_cut = 1;
+    assert_int_equal(cci_destroy_endpoint(side[0]), CCI_SUCCESS);
+    is_cut = 0;
+    open_side(0);
+    say(client, "anybody?");
+    expect_sent(1, CCI_ERR_DISCONNECTED);
+    event = expect(1, CCI_EVENT_DISCONNECT);
+    assert_int_equal(event->disconnect.status, CCI_ERR_DISCONNECTED);
+    done(event);
+}
+
+static void test_silence_ends_what_waits_for_an_answer(void **state) {
+    const uint32_t second_us = 1000000;
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    cci_event_t *event;
+    uint64_t ns;
+    (void)state;
+    (void)server;
+    assert_int_equal(cci_set_opt(client, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &second_us), CCI_SUCCESS);
+    assert_null(next_event(1, 5000)); /* the peer answers */
+    is_cut = 1;
+    done(expect(1, CCI_EVENT_KEEPALIVE_TIMEDOUT));
+    assert_int_equal(cci_next_deadline(side[1], &ns), CCI_SUCCESS);
+    assert_true(ns == UINT64_MAX);
+    say(client, "anybody?");
+    assert_int_equal(cci_next_deadline(side[1], &ns), CCI_SUCCESS);
+    assert_true(ns > 0 && ns <= 1000 * MS);
+    expect_sent(1, CCI_ETIMEDOUT);
+    event = expect(1, CCI_EVENT_DISCONNECT);
+    assert_int_equal(event->disconnect.status, CCI_ETIMEDOUT);
+    assert_int_equal(cci_disconnect(client), CCI_SUCCESS);
+    done(event);
+    assert_null(next_event(1, 10000));
+}
+
+static void test_a_silent_peer_is_asked_for_a_sign_of_life(void **state) {
+    cci_connection_t *server, *client;
+    cci_event_t *event;
+    (void)state;
+    probe_idle_s = 10;
+    assert_int_equal(cci_destroy_endpoint(side[1]), CCI_SUCCESS);
+    open_side(1);
+    client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    (void)client, (void)server;
+    assert_null(next_event(1, 60000));
+    is_cut = 1;
+    event = expect(1, CCI_EVENT_DISCONNECT);
+    assert_int_equal(event->disconnect.status, CCI_ETIMEDOUT);
+    done(event);
+}
+
+/* ---- buffers ---------------------------------------------------------------------------------------------------------------- */
+
+/* The server keeps what it gets until it has no buffer: 20 messages, none lost. */
+static void test_a_program_that_keeps_its_events_loses_nothing(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    cci_event_t *event, *kept[CCI_TINY_RECEIVES];
+    uint8_t sent = 0, received = 0;
+    uint32_t count = 0, i, round;
+    (void)state;
+    (void)server;
+    for (round = 0; round < 20000 && received < 20; round++, clock_ns += MS) {
+        int status;
+        if (sent < 20 && cci_send(client, &sent, 1, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS) sent++;
+        status = cci_get_event(side[0], &event);
+        if (status == CCI_SUCCESS) {
+            assert_int_equal(event->type, CCI_EVENT_RECV);
+            assert_int_equal(*(const uint8_t *)event->recv.ptr, received);
+            received++;
+            kept[count++] = event;
+        }
+        if (count == CCI_TINY_RECEIVES && status == CCI_ENOBUFS && round % 50 == 0)
+            for (i = 0; count > 0; count--) done(kept[i++]);
+        assert_int_equal(cci_get_event(side[1], &event), CCI_EAGAIN);
+    }
+    assert_int_equal(received, 20);
+}
+
+static void test_a_receiver_that_stays_full_is_not_waited_for(void **state) {
+    const uint32_t timeout_us = 500000;
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    cci_event_t *kept[CCI_TINY_RECEIVES];
+    int i;
+    (void)state;
+    (void)server;
+    assert_int_equal(cci_set_opt(client, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    for (i = 0; i < CCI_TINY_RECEIVES; i++) {
+        say(client, "kept");
+        kept[i] = expect(0, CCI_EVENT_RECV);
+        expect_sent(1, CCI_SUCCESS);
+    }
+    say(client, "too many");
+    say(client, "too many");
+    expect_sent(1, CCI_ERR_RNR);
+    expect_sent(1, CCI_ERR_RNR);
+    for (i = 0; i < CCI_TINY_RECEIVES; i++) done(kept[i]);
+    say(client, "again");
+    expect_text(0, "again");
+    expect_sent(1, CCI_SUCCESS);
+}
+
+static void test_a_link_without_room_is_tried_again(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    uint32_t i, taken = 0;
+    (void)state;
+    (void)server;
+    is_full = 1;
+    for (i = 0; i < 50; i++) {
+        say(client, "through");
+        expect_text(0, "through");
+        expect_sent(1, CCI_SUCCESS);
+        taken++;
+    }
+    assert_int_equal(taken, 50);
+}
+
+/* As many unreliable messages leave at once as there are slots, whatever the window. */
+static void test_unreliable_messages_do_not_wait(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_UU, &server);
+    uint32_t i;
+    (void)state;
+    (void)server;
+    assert_null(next_event(1, 100));
+    for (i = 0; i < 3 * CCI_TINY_SENDS; i++)
+        assert_int_equal(cci_send(client, "out", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    assert_int_equal(queued, 3 * CCI_TINY_SENDS);
+    is_full = 1;
+    for (i = 0; i < CCI_TINY_SENDS; i++)
+        assert_int_equal(cci_send(client, "out", 3, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
+    assert_int_equal(queued, 4 * CCI_TINY_SENDS);
+}
+
+/* ---- remote memory -------------------------------------------------------------------------------------------------------------- */
+
+static void test_memory_is_written_and_read_and_guarded(void **state) {
+    static uint8_t there[1000], here[1000], read[1000];
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RU, &server);
+    cci_rma_handle_t *target, *from, *to;
+    struct cci_rma_handle wrong;
+    uint32_t i;
+    (void)state;
+    (void)server;
+    for (i = 0; i < sizeof here; i++) here[i] = (uint8_t)(i * 7);
+    assert_int_equal(cci_rma_register(side[0], there, sizeof there, CCI_FLAG_READ | CCI_FLAG_WRITE, &target), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(side[1], here, sizeof here, 0, &from), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(side[1], read, sizeof read, 0, &to), CCI_SUCCESS);
+    assert_int_equal(cci_rma(client, "written", 7, from, 1, target, 0, 999, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    expect_text(0, "written");
+    assert_memory_equal(there, here + 1, 999);
+    expect_sent(1, CCI_SUCCESS);
+    assert_int_equal(cci_rma(client, "read", 4, to, 0, target, 0, 999, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    expect_text(0, "read");
+    assert_memory_equal(read, here + 1, 999);
+    expect_sent(1, CCI_SUCCESS);
+    assert_int_equal(cci_rma(client, NULL, 0, from, 1, target, 0, 1000, NULL, CCI_FLAG_WRITE), CCI_ERR_RMA_HANDLE);
+    assert_int_equal(cci_rma(client, "no", 2, from, 0, target, 1, 1000, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    expect_sent(1, CCI_ERR_RMA_HANDLE);
+    assert_int_equal(cci_rma(client, NULL, 0, to, 0, target, UINT64_MAX, 2, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    expect_sent(1, CCI_ERR_RMA_HANDLE);
+    wrong = *target;
+    wrong.stuff[0] ^= 1;
+    assert_int_equal(cci_rma(client, NULL, 0, to, 0, &wrong, 0, 2, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    expect_sent(1, CCI_ERR_RMA_HANDLE);
+    assert_int_equal(cci_rma_deregister(side[0], target), CCI_SUCCESS);
+    wrong.stuff[0] ^= 1; /* right, but no more */
+    assert_int_equal(cci_rma(client, NULL, 0, from, 0, &wrong, 0, 300, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    expect_sent(1, CCI_ERR_RMA_HANDLE);
+    say(client, "still here");
+    expect_text(0, "still here");
+    expect_sent(1, CCI_SUCCESS);
+}
+
+/* ---- bytes of strangers ------------------------------------------------------------------------------------------------------------ */
+
+static void act(int i, cci_connection_t **connection, cci_rma_handle_t *handle) {
+    cci_event_t *event;
+    if (cci_get_event(side[i], &event) == CCI_SUCCESS) {
+        if (event->type == CCI_EVENT_CONNECT_REQUEST) (void)(below(8) ? cci_accept(event, NULL) : cci_reject(event));
+        if (event->type == CCI_EVENT_ACCEPT && event->accept.connection) *connection = event->accept.connection;
+        if (event->type == CCI_EVENT_CONNECT && event->connect.connection) *connection = event->connect.connection;
+        if (event->type == CCI_EVENT_RECV) assert_true(event->recv.len <= 256);
+        if (event->type == CCI_EVENT_DISCONNECT) {
+            if (*connection == event->disconnect.connection) *connection = NULL;
+            (void)cci_disconnect(event->disconnect.connection);
+        }
+        (void)cci_return_event(event);
+    }
+    if (*connection && below(3) == 0) {
+        uint8_t bytes[100] = {0};
+        (void)cci_send(*connection, bytes, below(100), NULL, below(2) ? CCI_FLAG_SILENT : 0);
+        if (below(3) == 0 && (*connection)->attribute != CCI_CONN_ATTR_UU)
+            (void)cci_rma(*connection, NULL, 0, handle, 0, handle, 0, 1 + below(400), NULL,
+                          below(2) ? CCI_FLAG_READ : CCI_FLAG_WRITE);
+    }
+}
+
+static void test_changed_packets_do_no_harm(void **state) {
+    static uint8_t memory[3][512];
+    cci_connection_t *connection[3] = {NULL, NULL, NULL};
+    cci_rma_handle_t *handle[3];
+    uint32_t round;
+    int i;
+    (void)state;
+    for (i = 0; i < 3; i++)
+        assert_int_equal(cci_rma_register(side[i], memory[i], sizeof memory[i], CCI_FLAG_READ | CCI_FLAG_WRITE, &handle[i]),
+                         CCI_SUCCESS);
+    bad = 40;
+    for (round = 0; round < 100000; round++) {
+        const int from = 1 + (int)below(2);
+        if (!connection[from] && below(20) == 0)
+            (void)cci_connect(side[from], "link://0", memory, below(100), (cci_conn_attribute_t)below(3), NULL, 0, NULL);
+        for (i = 0; i < 3; i++) act(i, &connection[i], handle[i ? 0 : from]);
+        if (connection[from] && below(2000) == 0) {
+            (void)cci_disconnect(connection[from]);
+            connection[from] = NULL;
+        }
+        clock_ns += below(4) * MS / 2;
+    }
+    for (i = 0; i < 3; i++) assert_true(cci__tiny_spare((const cci__tiny_t *)(const void *)side[i]) <= CCI_TINY_RECEIVES);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_message_goes_each_way_on_each_kind_of_connection, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_request_can_be_rejected_and_can_find_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_full_table_says_busy_until_there_is_space, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_messages_come_before_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_peer_that_was_restarted_has_forgotten, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_silence_ends_what_waits_for_an_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_silent_peer_is_asked_for_a_sign_of_life, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_program_that_keeps_its_events_loses_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_receiver_that_stays_full_is_not_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_link_without_room_is_tried_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unreliable_messages_do_not_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_memory_is_written_and_read_and_guarded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_changed_packets_do_no_harm, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
