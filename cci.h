@@ -8369,16 +8369,14 @@ static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
     return (cci__dgram_t *)(void *)(uintptr_t)conn->conn.pub.endpoint;
 }
 
+#ifndef CCI_NO_STATS
 /* Where a connection's packets and messages are counted, NULL if they are not. */
 static inline cci__tally_t *cci__dgram_tally(const cci__dgram_t *ep, const cci__dconn_t *conn) {
-#ifndef CCI_NO_STATS
     uint32_t index = conn->conn.index % CCI__CONN_MOST;
     if (CCI__UNLIKELY(ep->tallies != NULL)) return &ep->tallies[index / CCI__CONN_SLAB][index % CCI__CONN_SLAB];
-#else
-    (void)ep, (void)conn;
-#endif
     return NULL;
 }
+#endif
 
 /* Memory that lives as long as the endpoint. */
 static void *cci__dgram_memory(cci__dgram_t *ep, size_t size) {
