@@ -210,7 +210,7 @@ blunders() {
     done
     printf '#define CCI_SMALL\n' >"$out/small-udp.c"
     cat "$out/one.c" >>"$out/small-udp.c"
-    blunder 'CCI_SMALL is for links of the program' "$out/small-udp.c"
+    blunder 'CCI_SMALL and CCI_TINY are for links of the program' "$out/small-udp.c"
     blunder 'cci_only_one_file_may_define_CCI_IMPLEMENTATION' "$out/one.c" "$out/two.c"
 }
 
