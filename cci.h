@@ -2117,6 +2117,47 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
 #endif
 #endif /* CCI_BASE_IMPLEMENTATION */
 
+/* ---- names of statuses and events, for >>core and >>tiny ---- */
+
+#if (defined(CCI_CORE_IMPLEMENTATION) || defined(CCI_TINY_IMPLEMENTATION)) && !defined(CCI__NAMES_IMPLEMENTED)
+#define CCI__NAMES_IMPLEMENTED
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status) {
+    (void)endpoint;
+    switch ((int)status) {
+#define CCI__STATUS_CASE(name, value, text, hint)                                                                      \
+    case value: return text;
+        CCI_STATUS_TABLE(CCI__STATUS_CASE)
+#undef CCI__STATUS_CASE
+    default: return NULL;
+    }
+}
+
+CCI_API const char *cci_event_type_str(cci_event_type_t type) {
+    switch ((int)type) {
+    case CCI_EVENT_NONE: return "CCI_EVENT_NONE";
+    case CCI_EVENT_SEND: return "CCI_EVENT_SEND";
+    case CCI_EVENT_RECV: return "CCI_EVENT_RECV";
+    case CCI_EVENT_CONNECT: return "CCI_EVENT_CONNECT";
+    case CCI_EVENT_CONNECT_REQUEST: return "CCI_EVENT_CONNECT_REQUEST";
+    case CCI_EVENT_ACCEPT: return "CCI_EVENT_ACCEPT";
+    case CCI_EVENT_KEEPALIVE_TIMEDOUT: return "CCI_EVENT_KEEPALIVE_TIMEDOUT";
+    case CCI_EVENT_ENDPOINT_DEVICE_FAILED: return "CCI_EVENT_ENDPOINT_DEVICE_FAILED";
+    case CCI_EVENT_DISCONNECT: return "CCI_EVENT_DISCONNECT";
+    default: return NULL;
+    }
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+
 /* Mutexes, threads and the lock of an endpoint, for the layers that have them. */
 #if (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) && !defined(CCI__LOCK)
 #define CCI__LOCK
@@ -13704,17 +13745,6 @@ CCI_API int cci_finalize(void) {
     return status;
 }
 
-CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status) {
-    (void)endpoint;
-    switch ((int)status) {
-#define CCI__STATUS_CASE(name, value, text, hint)                                                                      \
-    case value: return text;
-        CCI_STATUS_TABLE(CCI__STATUS_CASE)
-#undef CCI__STATUS_CASE
-    default: return NULL;
-    }
-}
-
 CCI_API const char *cci_status_hint(enum cci_status status) {
 #ifdef CCI_NO_TEXT
     (void)status;
@@ -13729,21 +13759,6 @@ CCI_API const char *cci_status_hint(enum cci_status status) {
     default: return NULL;
     }
 #endif
-}
-
-CCI_API const char *cci_event_type_str(cci_event_type_t type) {
-    switch ((int)type) {
-    case CCI_EVENT_NONE: return "CCI_EVENT_NONE";
-    case CCI_EVENT_SEND: return "CCI_EVENT_SEND";
-    case CCI_EVENT_RECV: return "CCI_EVENT_RECV";
-    case CCI_EVENT_CONNECT: return "CCI_EVENT_CONNECT";
-    case CCI_EVENT_CONNECT_REQUEST: return "CCI_EVENT_CONNECT_REQUEST";
-    case CCI_EVENT_ACCEPT: return "CCI_EVENT_ACCEPT";
-    case CCI_EVENT_KEEPALIVE_TIMEDOUT: return "CCI_EVENT_KEEPALIVE_TIMEDOUT";
-    case CCI_EVENT_ENDPOINT_DEVICE_FAILED: return "CCI_EVENT_ENDPOINT_DEVICE_FAILED";
-    case CCI_EVENT_DISCONNECT: return "CCI_EVENT_DISCONNECT";
-    default: return NULL;
-    }
 }
 
 /* ---- device functions -------------------------------------------------------------------------------------------- */
@@ -16431,32 +16446,8 @@ CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t 
     return cci_create_endpoint_at(device, NULL, flags, endpoint, fd);
 }
 
-CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status) {
-    (void)endpoint;
-    switch ((int)status) {
-#define CCI__TINY_TEXT(name, value, text, hint)                                                                        \
-    case value: return text;
-        CCI_STATUS_TABLE(CCI__TINY_TEXT)
-#undef CCI__TINY_TEXT
-    default: return NULL;
-    }
-}
-
 CCI_API const char *cci_status_hint(enum cci_status status) {
     return cci_strerror(NULL, status) ? "" : NULL;
-}
-
-CCI_API const char *cci_event_type_str(cci_event_type_t type) {
-    static const char *const names[] = {"CCI_EVENT_NONE",
-                                        "CCI_EVENT_SEND",
-                                        "CCI_EVENT_RECV",
-                                        "CCI_EVENT_CONNECT",
-                                        "CCI_EVENT_CONNECT_REQUEST",
-                                        "CCI_EVENT_ACCEPT",
-                                        "CCI_EVENT_KEEPALIVE_TIMEDOUT",
-                                        "CCI_EVENT_ENDPOINT_DEVICE_FAILED",
-                                        "CCI_EVENT_DISCONNECT"};
-    return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : NULL;
 }
 
 /* The endpoint that a handle is of; `conn` becomes the connection that it is, or NULL. NULL: it is neither. */

@@ -869,22 +869,29 @@ static uint32_t write_to_first(uint32_t length) {
     return taken;
 }
 
+/* The first client falls silent, is written to, and the others ask again; on so many connections the writes were taken. */
+static uint32_t write_to_silent(uint32_t length) {
+    uint32_t i, taken;
+    begin_writing();
+    start_talking();
+    keep_quiet();
+    net_silence(crowd.clients[0].index, 1);
+    taken = write_to_first(length);
+    assert_true(taken > 50);
+    crowd.is_running = 1;
+    for (i = crowd.clients[1].first; i < crowd.peer_count; i++)
+        send_request(&crowd.peers[i]);
+    return taken;
+}
+
 /* Half of the connections have writes to peers that are silent: those that answer get all the memory but what is kept. */
 static void test_at_the_memory_limit_silent_peers_that_are_written_to_give_way(void **state) {
     static const measurement_t m = {600, 2, 20000, 0, 1u << 19, 0, 0, 0};
     uint64_t began_ns;
     result_t r;
-    uint32_t i;
     (void)state;
     gather(&m);
-    begin_writing();
-    start_talking();
-    keep_quiet();
-    net_silence(crowd.clients[0].index, 1);
-    assert_true(write_to_first(1024) > 50);
-    crowd.is_running = 1;
-    for (i = crowd.clients[1].first; i < m.peers; i++)
-        send_request(&crowd.peers[i]);
+    (void)write_to_silent(1024);
     run_until(net.now_ns + 2 * NET_S);
     forget_replies();
     began_ns = net.now_ns;
@@ -904,15 +911,7 @@ static void test_writes_that_were_kept_for_silent_peers_are_done_when_they_are_b
     uint32_t i, taken;
     (void)state;
     gather(&m);
-    begin_writing();
-    start_talking();
-    keep_quiet();
-    net_silence(crowd.clients[0].index, 1);
-    taken = write_to_first(LONG_WRITE);
-    assert_true(taken > 50);
-    crowd.is_running = 1;
-    for (i = crowd.clients[1].first; i < m.peers; i++)
-        send_request(&crowd.peers[i]);
+    taken = write_to_silent(LONG_WRITE);
     run_until(net.now_ns + 10 * NET_S);
     assert_int_equal(crowd.ended, 0);
     keep_quiet();
