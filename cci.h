@@ -2112,6 +2112,44 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
     if (sent_ns >= flow->cut_ns) congestion->lost(flow, mtu, now_ns);
 }
 
+/* ---- the numbers of packets and frames (tests/wire/wire.md) ---- */
+
+enum { /* packet types */
+       CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
+       CCI__PKT_COOKIE,
+       CCI__PKT_ACCEPT,
+       CCI__PKT_REJECT,
+       CCI__PKT_CONFIRM,
+       CCI__PKT_CONFIRMED,
+       CCI__PKT_DATA,
+       CCI__PKT_RESET,
+       CCI__PKT_GROUP, /* multicast data: no index, no token */
+       CCI__PKT_CLOSE,
+       CCI__PKT_CLOSED,
+       CCI__PKT_BUSY
+};
+
+typedef char cci__links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
+
+enum { /* frame types; >>rel hands those from CCI__FRAME_OTHER on to its sink */
+       CCI__FRAME_PAD,
+       CCI__FRAME_MESSAGE,
+       CCI__FRAME_FRAGMENT,
+       CCI__FRAME_BULK,
+       CCI__FRAME_SKIP,
+       CCI__FRAME_VOID,
+       CCI__FRAME_ACK,
+       CCI__FRAME_NACK,
+       CCI__FRAME_PING,
+       CCI__FRAME_TAKEN,
+       CCI__FRAME_OTHER = 16,
+       CCI__FRAME_READ = 16, /* of >>rma, as the next two */
+       CCI__FRAME_DATA,
+       CCI__FRAME_DENIED,
+       CCI__FRAME_CHALLENGE = 32, /* of >>conn, as the next */
+       CCI__FRAME_RESPONSE
+};
+
 #ifdef __cplusplus
 }
 #endif
@@ -2640,23 +2678,6 @@ extern "C" {
 #define CCI__CONN_PROBES 8u                                     /* that a silent peer may leave unanswered */
 #define CCI__CONN_RESETS 16u                                    /* RESET packets in a round of the user's work */
 #define CCI__CONN_HEAD (CCI__SEALED_REQUEST + CCI__SECRET_SIZE) /* bytes that cci_conn_output() writes at most */
-
-enum { /* packet types */
-       CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
-       CCI__PKT_COOKIE,
-       CCI__PKT_ACCEPT,
-       CCI__PKT_REJECT,
-       CCI__PKT_CONFIRM,
-       CCI__PKT_CONFIRMED,
-       CCI__PKT_DATA,
-       CCI__PKT_RESET,
-       CCI__PKT_GROUP, /* multicast data: no index, no token */
-       CCI__PKT_CLOSE,
-       CCI__PKT_CLOSED,
-       CCI__PKT_BUSY
-};
-
-typedef char cci__conn_links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
 
 typedef enum cci_conn_state {
     CCI_CONN_FREE,
@@ -3873,8 +3894,6 @@ CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint
 
 /* ---- a peer whose address changes ---- */
 
-enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
-
 #define CCI__CONN_PATH_FRAME 16u /* bytes of either */
 
 /* An address that the peer may have moved to, until that is proven; and what the peer wants to have proven. */
@@ -4027,19 +4046,6 @@ CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_
 extern "C" {
 #endif
 
-enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
-       CCI__FRAME_PAD,
-       CCI__FRAME_MESSAGE,
-       CCI__FRAME_FRAGMENT,
-       CCI__FRAME_BULK,
-       CCI__FRAME_SKIP,
-       CCI__FRAME_VOID,
-       CCI__FRAME_ACK,
-       CCI__FRAME_NACK,
-       CCI__FRAME_PING,
-       CCI__FRAME_TAKEN,
-       CCI__FRAME_OTHER = 16
-};
 #define CCI__FRAME_AFTER 1u /* MESSAGE: not before the one just before it; VOID: takes that one along */
 
 #define CCI_REL_HEADER 24u /* bytes in front of the frames that the user of this layer writes */
@@ -7388,8 +7394,6 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum { CCI__FRAME_READ = 16, CCI__FRAME_DATA, CCI__FRAME_DENIED };
 
 #define CCI__RMA_CHUNK 65024u /* bytes of a chunk at most */
 
@@ -14612,37 +14616,6 @@ extern "C" {
     (1u << CCI_EVENT_CONNECT | 1u << CCI_EVENT_CONNECT_REQUEST | 1u << CCI_EVENT_ACCEPT |                              \
      1u << CCI_EVENT_KEEPALIVE_TIMEDOUT)
 
-/* Types of packets and frames. */
-enum {
-    CCI__TINY_REQUEST = 1,
-    CCI__TINY_COOKIE,
-    CCI__TINY_ACCEPT,
-    CCI__TINY_REJECT,
-    CCI__TINY_CONFIRM,
-    CCI__TINY_CONFIRMED,
-    CCI__TINY_DATA,
-    CCI__TINY_RESET,
-    CCI__TINY_CLOSE = 10,
-    CCI__TINY_CLOSED,
-    CCI__TINY_BUSY
-};
-enum {
-    CCI__TINY_MESSAGE = 1,
-    CCI__TINY_FRAGMENT,
-    CCI__TINY_BULK,
-    CCI__TINY_SKIP,
-    CCI__TINY_VOID,
-    CCI__TINY_ACK,
-    CCI__TINY_NACK,
-    CCI__TINY_PING,
-    CCI__TINY_TAKEN,
-    CCI__TINY_READ = 16,
-    CCI__TINY_SEGMENT,
-    CCI__TINY_DENIED,
-    CCI__TINY_CHALLENGE = 32,
-    CCI__TINY_RESPONSE
-};
-
 /* States of a connection, of an operation and of a receive buffer. */
 enum {
     CCI__TINY_GONE,
@@ -14822,14 +14795,14 @@ static uint32_t cci__tiny_index(const cci__tiny_conn_t *conn) {
 /* A packet without frames. */
 static void cci__tiny_control(cci__tiny_conn_t *conn, int type) {
     uint8_t head[CCI__TINY_HEAD];
-    cci__tiny_head(head, type, conn->peer_index, conn->peer_token, type == CCI__TINY_REJECT ? 0 : cci__tiny_index(conn),
+    cci__tiny_head(head, type, conn->peer_index, conn->peer_token, type == CCI__PKT_REJECT ? 0 : cci__tiny_index(conn),
                    0);
     (void)cci__tiny_transmit(conn->ep, &conn->peer, head, sizeof head, NULL, 0);
 }
 
 static void cci__tiny_accept(cci__tiny_conn_t *conn) {
     uint8_t head[40];
-    cci__tiny_head(head, CCI__TINY_ACCEPT, conn->peer_index, conn->peer_token, cci__tiny_index(conn), 0);
+    cci__tiny_head(head, CCI__PKT_ACCEPT, conn->peer_index, conn->peer_token, cci__tiny_index(conn), 0);
     head[2] = (uint8_t)conn->pub.attribute;
     cci__store64(head + 24, conn->token);
     cci__store32(head + 32, conn->pub.max_send_size);
@@ -14841,7 +14814,7 @@ static void cci__tiny_accept(cci__tiny_conn_t *conn) {
 static void cci__tiny_request(cci__tiny_conn_t *conn) {
     uint8_t head[48];
     memset(head, 0, sizeof head);
-    cci__tiny_head(head, CCI__TINY_REQUEST, cci__tiny_index(conn), conn->token, 0, 0);
+    cci__tiny_head(head, CCI__PKT_REQUEST, cci__tiny_index(conn), conn->token, 0, 0);
     head[2] = (uint8_t)conn->pub.attribute;
     cci__store64(head + 16, conn->cookie);
     cci__store32(head + 24, conn->pub.max_send_size);
@@ -14857,7 +14830,7 @@ static void cci__tiny_request(cci__tiny_conn_t *conn) {
 static uint32_t cci__tiny_write_ack(const cci__tiny_conn_t *conn, uint8_t *ack, uint32_t space) {
     const uint32_t delay = conn->ep->now - conn->heard;
     uint32_t size = 16, i = 0, begin, gap;
-    ack[0] = CCI__TINY_ACK;
+    ack[0] = CCI__FRAME_ACK;
     cci__store16(ack + 2, (uint16_t)(delay > 4000 ? 65535 : delay * 16));
     cci__store32(ack + 4, conn->top - 1);
     while (i < conn->known && (conn->bits >> i & 1)) i++;
@@ -14881,7 +14854,7 @@ static int cci__tiny_data(cci__tiny_conn_t *conn, const uint8_t *frame, uint32_t
     uint32_t at = CCI__TINY_HEAD, space = conn->ep->mtu - CCI__TINY_HEAD - size - length;
     int has_ack = conn->known > 0 && space >= 16 && (conn->ack || conn->pub.attribute != CCI_CONN_ATTR_UU);
     memset(head, 0, sizeof head);
-    cci__tiny_head(head, CCI__TINY_DATA, conn->peer_index, conn->peer_token, cci__tiny_index(conn),
+    cci__tiny_head(head, CCI__PKT_DATA, conn->peer_index, conn->peer_token, cci__tiny_index(conn),
                    (uint32_t)conn->next_number);
     if (has_ack) at += cci__tiny_write_ack(conn, head + at, cci__min32(space & ~7u, CCI__TINY_ACK_ROOM));
     if (size > 0) memcpy(head + at, frame, size);
@@ -14903,7 +14876,7 @@ static void cci__tiny_say(cci__tiny_conn_t *conn, int type, int reason, uint32_t
 /* Answers a packet for which nothing is kept. */
 static void cci__tiny_answer(cci__tiny_t *ep, const cci_link_addr_t *to, const uint8_t *bytes, int type) {
     uint8_t head[CCI__TINY_HEAD];
-    if (type == CCI__TINY_BUSY)
+    if (type == CCI__PKT_BUSY)
         cci__tiny_head(head, type, cci__load32(bytes + 4), cci__load64(bytes + 8), 0, 0);
     else
         cci__tiny_head(head, type, cci__load32(bytes + 16), cci__load64(bytes + 8), cci__load32(bytes + 4),
@@ -14937,11 +14910,11 @@ static void cci__tiny_finish(cci__tiny_op_t *op, int status) {
 /* Withdraws what the peer does not take: it takes a frame instead that means nothing. */
 static void cci__tiny_withdraw(cci__tiny_op_t *op, int status) {
     if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) return;
-    if (op->kind == CCI__TINY_READ || op->kind == CCI__TINY_SKIP || op->kind == CCI__TINY_VOID) {
-        if (op->kind == CCI__TINY_READ) cci__tiny_finish(op, status);
+    if (op->kind == CCI__FRAME_READ || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
+        if (op->kind == CCI__FRAME_READ) cci__tiny_finish(op, status);
         return;
     }
-    op->kind = op->kind == CCI__TINY_BULK ? CCI__TINY_VOID : CCI__TINY_SKIP;
+    op->kind = op->kind == CCI__FRAME_BULK ? CCI__FRAME_VOID : CCI__FRAME_SKIP;
     op->event.send.status = (cci_status_t)status;
     op->state = CCI__TINY_WAITS;
     op->tries = 0;
@@ -14962,7 +14935,7 @@ static void cci__tiny_withdraw_both(cci__tiny_conn_t *conn, uint32_t i, int stat
 static void cci__tiny_took(cci__tiny_op_t *op) {
     op->tries = 0;
 #ifndef CCI_NO_RMA
-    if (op->kind == CCI__TINY_BULK || op->kind == CCI__TINY_READ) {
+    if (op->kind == CCI__FRAME_BULK || op->kind == CCI__FRAME_READ) {
         op->u.rma.done += op->length;
         if (op->u.rma.done < op->u.rma.total) {
             op->state = CCI__TINY_WAITS;
@@ -14980,19 +14953,19 @@ static uint32_t cci__tiny_write_frame(cci__tiny_op_t *op, uint8_t *frame, const 
     cci__store16(frame + 2, (uint16_t)op->length);
     cci__store32(frame + 4, op->sequence);
     *data = op->u.message;
-    if (op->kind == CCI__TINY_VOID) {
+    if (op->kind == CCI__FRAME_VOID) {
         frame[1] = (op->flags & CCI__TINY_SILENT) != 0; /* and its message */
         cci__store32(frame + 8, 1);
         return 16;
     }
 #ifndef CCI_NO_RMA
-    if (op->kind == CCI__TINY_BULK || op->kind == CCI__TINY_READ) {
+    if (op->kind == CCI__FRAME_BULK || op->kind == CCI__FRAME_READ) {
         op->length = (uint32_t)cci__min64(op->u.rma.total - op->u.rma.done, op->u.rma.segment);
         cci__store64(frame + 8, op->u.rma.key);
         cci__store32(frame + 16, op->u.rma.region);
         frame[1] = 0;
     }
-    if (op->kind == CCI__TINY_BULK) {
+    if (op->kind == CCI__FRAME_BULK) {
         cci__store16(frame + 2, (uint16_t)op->length);
         cci__store64(frame + 24, op->u.rma.remote_offset);
         cci__store64(frame + 32, op->u.rma.done);
@@ -15000,7 +14973,7 @@ static uint32_t cci__tiny_write_frame(cci__tiny_op_t *op, uint8_t *frame, const 
         *data = op->u.rma.memory + (size_t)op->u.rma.done;
         return 48;
     }
-    if (op->kind == CCI__TINY_READ) {
+    if (op->kind == CCI__FRAME_READ) {
         op->u.rma.chunk = ++op->conn->chunk;
         cci__store16(frame + 2, 0);
         cci__store32(frame + 4, op->u.rma.chunk);
@@ -15022,10 +14995,10 @@ static int cci__tiny_send_op(cci__tiny_conn_t *conn, cci__tiny_op_t *op) {
     memset(frame, 0, sizeof frame);
     op->number = (uint32_t)conn->next_number;
 #ifndef CCI_NO_RMA
-    if (op->kind == CCI__TINY_READ && op->tries >= 3) op->u.rma.segment = cci__max32(op->u.rma.segment / 2 & ~7u, 64);
+    if (op->kind == CCI__FRAME_READ && op->tries >= 3) op->u.rma.segment = cci__max32(op->u.rma.segment / 2 & ~7u, 64);
 #endif
     size = cci__tiny_write_frame(op, frame, &data);
-    if (!cci__tiny_data(conn, frame, size, data, op->kind == CCI__TINY_READ ? 0 : op->length)) return 0;
+    if (!cci__tiny_data(conn, frame, size, data, op->kind == CCI__FRAME_READ ? 0 : op->length)) return 0;
     op->state = CCI__TINY_UNDER_WAY;
     op->sent = conn->ep->now;
     if (op->tries < 255) op->tries++;
@@ -15105,7 +15078,7 @@ static void cci__tiny_fail(cci__tiny_conn_t *conn, int type, int status) {
 static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
     uint32_t i;
     cci__tiny_op_t *op = cci__tiny_op_at(conn, 0);
-    if (!conn->is_refused || op->kind == CCI__TINY_SKIP || op->kind == CCI__TINY_VOID) {
+    if (!conn->is_refused || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
         cci__tiny_break(conn, CCI_ETIMEDOUT);
         return;
     }
@@ -15136,13 +15109,13 @@ static void cci__tiny_ask(cci__tiny_conn_t *conn) {
             conn->keepalive = conn->keepalive_us = 0;
             conn->pending |= 1u << CCI_EVENT_KEEPALIVE_TIMEDOUT;
         } else {
-            cci__tiny_say(conn, CCI__TINY_PING, 0, 0);
+            cci__tiny_say(conn, CCI__FRAME_PING, 0, 0);
             conn->was_pinged = 1;
         }
     }
     if (!ep->probe || !cci__tiny_is_due(ep, conn->heard + ep->probe + conn->probes * (ep->probe / 8))) return;
     if (conn->probes++ < 8)
-        cci__tiny_control(conn, CCI__TINY_CONFIRM);
+        cci__tiny_control(conn, CCI__PKT_CONFIRM);
     else
         cci__tiny_break(conn, CCI_ETIMEDOUT);
 }
@@ -15150,7 +15123,7 @@ static void cci__tiny_ask(cci__tiny_conn_t *conn) {
 static void cci__tiny_open_timers(cci__tiny_conn_t *conn) {
     cci__tiny_t *ep = conn->ep;
     if (!conn->is_confirmed && cci__tiny_is_due(ep, conn->due)) {
-        cci__tiny_control(conn, CCI__TINY_CONFIRM);
+        cci__tiny_control(conn, CCI__PKT_CONFIRM);
         conn->due = ep->now + cci__tiny_retry(conn->tries);
         conn->is_confirmed = ++conn->tries > 30;
     }
@@ -15187,7 +15160,7 @@ static void cci__tiny_timers(cci__tiny_conn_t *conn) {
     } else if (conn->state == CCI__TINY_REJECTED || conn->tries == 6) {
         conn->state = CCI__TINY_GONE;
     } else {
-        cci__tiny_control(conn, CCI__TINY_CLOSE);
+        cci__tiny_control(conn, CCI__PKT_CLOSE);
         conn->due = ep->now + cci__max32(cci__tiny_retry(conn->tries++), (conn->srtt >> 3) * 3 / 2);
     }
 }
@@ -15237,7 +15210,7 @@ static void cci__tiny_serve(cci__tiny_conn_t *conn, const uint8_t *ask) {
     const uint8_t *start = cci__tiny_target(conn->ep, ask, cci__load64(ask + 24), length, CCI_FLAG_READ);
     uint32_t i, at;
     if (!start) {
-        cci__tiny_say(conn, CCI__TINY_DENIED, CCI_ERR_RMA_HANDLE, cci__load32(ask + 4));
+        cci__tiny_say(conn, CCI__FRAME_DENIED, CCI_ERR_RMA_HANDLE, cci__load32(ask + 4));
         return;
     }
     if (cci__min32(segment, length) > conn->ep->mtu - CCI__TINY_HEAD - 16) return; /* the reader will ask for less */
@@ -15246,7 +15219,7 @@ static void cci__tiny_serve(cci__tiny_conn_t *conn, const uint8_t *ask) {
         const uint32_t bytes = cci__min32(segment, length - at);
         if (!(ask[40 + i / 8] >> (i & 7) & 1)) continue;
         memset(frame, 0, sizeof frame);
-        frame[0] = CCI__TINY_SEGMENT;
+        frame[0] = CCI__FRAME_DATA;
         cci__store16(frame + 2, (uint16_t)bytes);
         cci__store32(frame + 4, cci__load32(ask + 4));
         frame[8] = (uint8_t)i;
@@ -15259,9 +15232,9 @@ static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
     uint32_t i;
     for (i = 0; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
-        if (op->kind != CCI__TINY_READ || op->tries == 0 || op->u.rma.chunk != cci__load32(frame + 4)) continue;
+        if (op->kind != CCI__FRAME_READ || op->tries == 0 || op->u.rma.chunk != cci__load32(frame + 4)) continue;
         if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
-        if (frame[0] == CCI__TINY_DENIED) {
+        if (frame[0] == CCI__FRAME_DENIED) {
             cci__tiny_withdraw_both(conn, i, CCI_ERR_RMA_HANDLE);
         } else if (cci__load32(frame + 8) == 0 && cci__load16(frame + 2) == op->length) {
             memcpy(op->u.rma.memory + (size_t)op->u.rma.done, frame + 16, op->length);
@@ -15282,10 +15255,10 @@ static uint32_t cci__tiny_size(const uint8_t *frame, uint32_t left) {
     static const uint8_t sizes[] = {0, 8, 16, 48, 8, 16, 16, 8, 8, 8, 0, 0, 0, 0, 0, 0, 48, 16, 8};
     const uint8_t type = frame[0];
     uint32_t size = type < sizeof sizes ? sizes[type] : 0;
-    if (type == CCI__TINY_CHALLENGE || type == CCI__TINY_RESPONSE) size = 16;
+    if (type == CCI__FRAME_CHALLENGE || type == CCI__FRAME_RESPONSE) size = 16;
     if (size == 0 || size > left) return 0;
-    if (type <= CCI__TINY_SKIP || type == CCI__TINY_SEGMENT) size += cci__load16(frame + 2);
-    if (type == CCI__TINY_ACK || type == CCI__TINY_TAKEN) size += 4u * frame[1];
+    if (type <= CCI__FRAME_SKIP || type == CCI__FRAME_DATA) size += cci__load16(frame + 2);
+    if (type == CCI__FRAME_ACK || type == CCI__FRAME_TAKEN) size += 4u * frame[1];
     return size <= left ? size : 0;
 }
 
@@ -15295,7 +15268,7 @@ static int cci__tiny_has_sound_pairs(const uint8_t *frame, const uint8_t *pair) 
     for (i = 0; i < frame[1]; i++, pair += 4) {
         const uint32_t a = cci__load16(pair), b = cci__load16(pair + 2);
         if (a == 0 || b == 0) return 0;
-        if (frame[0] == CCI__TINY_TAKEN && (a <= behind || b <= a)) return 0;
+        if (frame[0] == CCI__FRAME_TAKEN && (a <= behind || b <= a)) return 0;
         behind = b;
     }
     return 1;
@@ -15306,34 +15279,34 @@ static int cci__tiny_is_sound(const cci__tiny_conn_t *conn, const uint8_t *frame
     const uint32_t length = cci__load16(frame + 2);
     if (conn->pub.attribute == CCI_CONN_ATTR_UU && (0x702b8u >> (frame[0] & 31) & 1) && frame[0] < 32) return 0;
     switch (frame[0]) {
-    case CCI__TINY_MESSAGE: return length <= conn->pub.max_send_size;
-    case CCI__TINY_FRAGMENT: {
+    case CCI__FRAME_MESSAGE: return length <= conn->pub.max_send_size;
+    case CCI__FRAME_FRAGMENT: {
         const uint32_t offset = cci__load32(frame + 8), total = cci__load32(frame + 12);
         return length > 0 && total > 0 && total <= conn->pub.max_send_size && offset <= total &&
                length <= total - offset;
     }
-    case CCI__TINY_BULK: {
+    case CCI__FRAME_BULK: {
         const uint64_t offset = cci__load64(frame + 32), total = cci__load64(frame + 40);
         return length > 0 && offset <= total && (total == 0 || length <= total - offset);
     }
-    case CCI__TINY_VOID: return cci__load32(frame + 8) - 1 < 0x3fffffff;
-    case CCI__TINY_ACK:
+    case CCI__FRAME_VOID: return cci__load32(frame + 8) - 1 < 0x3fffffff;
+    case CCI__FRAME_ACK:
         return frame[1] <= 14 && cci__load32(frame + 8) - 1 < 0x7fffffff &&
                cci__tiny_has_sound_pairs(frame, frame + 16);
-    case CCI__TINY_TAKEN: return frame[1] - 1u < 16 && cci__tiny_has_sound_pairs(frame, frame + 8);
-    case CCI__TINY_READ: {
+    case CCI__FRAME_TAKEN: return frame[1] - 1u < 16 && cci__tiny_has_sound_pairs(frame, frame + 8);
+    case CCI__FRAME_READ: {
         const uint32_t segment = cci__load32(frame + 20), bytes = cci__load32(frame + 32);
         return segment >= 64 && segment <= 65528 && bytes > 0 && bytes <= 64 * segment;
     }
-    case CCI__TINY_SEGMENT: return length > 0;
+    case CCI__FRAME_DATA: return length > 0;
     default: return 1;
     }
 }
 
 /* Does this frame belong to a run: a message, what stands for one, or a whole write? */
 static int cci__tiny_is_run(const uint8_t *frame) {
-    return frame[0] == CCI__TINY_MESSAGE || frame[0] == CCI__TINY_SKIP ||
-           (frame[0] == CCI__TINY_BULK && cci__load64(frame + 40) == cci__load16(frame + 2));
+    return frame[0] == CCI__FRAME_MESSAGE || frame[0] == CCI__FRAME_SKIP ||
+           (frame[0] == CCI__FRAME_BULK && cci__load64(frame + 40) == cci__load16(frame + 2));
 }
 
 /* What a packet holds. */
@@ -15353,27 +15326,27 @@ static int cci__tiny_look(const cci__tiny_conn_t *conn, const uint8_t *bytes, ui
         const uint8_t type = frame[0];
         size = cci__tiny_size(frame, length - at);
         if (size == 0 || !cci__tiny_is_sound(conn, frame)) {
-            if (type < CCI__TINY_READ) return 0;
+            if (type < CCI__FRAME_READ) return 0;
             break;
         }
         if (cci__tiny_is_run(frame)) {
-            if (is_over == 2 && type != CCI__TINY_BULK) return 0;
+            if (is_over == 2 && type != CCI__FRAME_BULK) return 0;
             if (scan->count == 0) {
                 scan->run = at;
                 scan->first = cci__load32(frame + 4);
             } else if (is_over || cci__load32(frame + 4) != scan->first + scan->count)
                 return 0;
             scan->count++;
-            scan->has_message |= type == CCI__TINY_MESSAGE;
-            scan->has_bulk |= type == CCI__TINY_BULK;
+            scan->has_message |= type == CCI__FRAME_MESSAGE;
+            scan->has_bulk |= type == CCI__FRAME_BULK;
         } else {
             if (scan->count > 0 && !is_over) is_over = 1;
-            if (type == CCI__TINY_FRAGMENT || type == CCI__TINY_BULK || type == CCI__TINY_VOID)
+            if (type == CCI__FRAME_FRAGMENT || type == CCI__FRAME_BULK || type == CCI__FRAME_VOID)
                 if (++scan->pieces > 4) return 0;
         }
-        if (type >= CCI__TINY_READ) is_over = 2;
-        scan->has_ping |= type == CCI__TINY_PING;
-        scan->elicits |= type <= CCI__TINY_VOID || type == CCI__TINY_PING;
+        if (type >= CCI__FRAME_READ) is_over = 2;
+        scan->has_ping |= type == CCI__FRAME_PING;
+        scan->elicits |= type <= CCI__FRAME_VOID || type == CCI__FRAME_PING;
     }
     scan->end = cci__min32(at, length);
     return 1;
@@ -15419,12 +15392,12 @@ static int cci__tiny_on_ack(cci__tiny_conn_t *conn, const uint8_t *ack) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
         const uint32_t below = largest - op->number;
         const int is_done = is_reliable && cci__tiny_before(op->sequence, expected);
-        if (op->tries == 0 || op->kind == CCI__TINY_READ) continue;
+        if (op->tries == 0 || op->kind == CCI__FRAME_READ) continue;
         if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
         if (is_done || ((int32_t)below >= 0 && cci__tiny_names(ack, below))) {
             if (below == 0 && op->tries == 1) cci__tiny_sample(conn, conn->ep->now - op->sent);
 #ifndef CCI_NO_RMA
-            if (is_done && op->kind == CCI__TINY_BULK) op->u.rma.done = op->u.rma.total - op->length;
+            if (is_done && op->kind == CCI__FRAME_BULK) op->u.rma.done = op->u.rma.total - op->length;
 #endif
             cci__tiny_took(op);
             is_new = 1;
@@ -15444,9 +15417,9 @@ static void cci__tiny_on_nack(cci__tiny_conn_t *conn, const uint8_t *nack) {
     uint32_t i;
     for (i = 0; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
-        if (op->tries == 0 || op->kind == CCI__TINY_READ || cci__tiny_before(op->sequence, sequence)) continue;
+        if (op->tries == 0 || op->kind == CCI__FRAME_READ || cci__tiny_before(op->sequence, sequence)) continue;
         if (nack[1] != CCI_ERR_RNR) {
-            if (op->sequence == sequence && op->kind == CCI__TINY_BULK)
+            if (op->sequence == sequence && op->kind == CCI__FRAME_BULK)
                 cci__tiny_withdraw_both(conn, i, CCI_ERR_RMA_HANDLE);
         } else if (op->state == CCI__TINY_UNDER_WAY) {
             op->state = CCI__TINY_WAITS;
@@ -15470,7 +15443,7 @@ static uint32_t cci__tiny_spare(const cci__tiny_t *ep) {
 /* Leaves out the first frames of a buffer's run, and then what is no message. */
 static void cci__tiny_skip(cci__tiny_buf_t *buf, uint32_t count) {
     const uint8_t *bytes = (const uint8_t *)buf->bytes;
-    while (buf->left > 0 && (count > 0 || bytes[buf->at] != CCI__TINY_MESSAGE)) {
+    while (buf->left > 0 && (count > 0 || bytes[buf->at] != CCI__FRAME_MESSAGE)) {
         if (count > 0) count--;
         buf->at += cci__pad8(cci__tiny_size(bytes + buf->at, buf->length - buf->at));
         buf->left--;
@@ -15534,10 +15507,10 @@ static int cci__tiny_take_run(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, cons
     if (!cci__tiny_before(conn->expected, end)) return 1;
     if ((int32_t)skip < 0) return cci__tiny_take_early(conn, buf, scan);
     for (i = 0; scan->has_bulk && i < scan->count; i++) {
-        if (i >= skip && frame[0] == CCI__TINY_BULK) {
+        if (i >= skip && frame[0] == CCI__FRAME_BULK) {
             uint8_t *to = cci__tiny_place_of(conn->ep, frame);
             if (!to) {
-                cci__tiny_say(conn, CCI__TINY_NACK, CCI_ERR_RMA_HANDLE, scan->first + i);
+                cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RMA_HANDLE, scan->first + i);
                 return 0;
             }
             memcpy(to, frame + 48, cci__load16(frame + 2));
@@ -15546,7 +15519,7 @@ static int cci__tiny_take_run(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, cons
     }
     if (scan->has_message) {
         if (cci__tiny_spare(conn->ep) == 0) {
-            cci__tiny_say(conn, CCI__TINY_NACK, CCI_ERR_RNR, conn->expected);
+            cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RNR, conn->expected);
             return 0;
         }
         cci__tiny_keep(conn, buf, scan, CCI__TINY_READY);
@@ -15566,7 +15539,7 @@ static int cci__tiny_take_piece(cci__tiny_conn_t *conn, const uint8_t *frame) {
     if (sequence != conn->expected) return 0;
     to = cci__tiny_place_of(conn->ep, frame);
     if (!to) {
-        cci__tiny_say(conn, CCI__TINY_NACK, CCI_ERR_RMA_HANDLE, sequence);
+        cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RMA_HANDLE, sequence);
         return 0;
     }
     if (offset > conn->have) return 0;
@@ -15602,7 +15575,7 @@ static int cci__tiny_take_fragment(cci__tiny_conn_t *conn, const cci__tiny_buf_t
     if (conn->pub.attribute == CCI_CONN_ATTR_UU || cci__tiny_before(sequence, conn->expected)) return 1;
     if (sequence != conn->expected) return 0;
     if ((buf = cci__tiny_filling(conn, arrived)) == NULL) {
-        cci__tiny_say(conn, CCI__TINY_NACK, CCI_ERR_RNR, sequence);
+        cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RNR, sequence);
         return 0;
     }
     if (offset > conn->have) return 0;
@@ -15610,7 +15583,7 @@ static int cci__tiny_take_fragment(cci__tiny_conn_t *conn, const cci__tiny_buf_t
     memcpy(whole + 8 + offset, frame + 16, length);
     conn->have = cci__max64(conn->have, offset + length);
     if (conn->have != cci__load32(frame + 12)) return 1;
-    whole[0] = CCI__TINY_MESSAGE;
+    whole[0] = CCI__FRAME_MESSAGE;
     cci__store16(whole + 2, (uint16_t)conn->have);
     buf->at = 0;
     buf->first = sequence;
@@ -15635,26 +15608,26 @@ static int cci__tiny_take_void(cci__tiny_conn_t *conn, const uint8_t *frame) {
 static int cci__tiny_act(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, const cci__tiny_scan_t *scan,
                          const uint8_t *frame) {
     switch (frame[0]) {
-    case CCI__TINY_MESSAGE:
-    case CCI__TINY_SKIP:
-    case CCI__TINY_BULK:
+    case CCI__FRAME_MESSAGE:
+    case CCI__FRAME_SKIP:
+    case CCI__FRAME_BULK:
         if (!cci__tiny_is_run(frame)) return cci__tiny_take_piece(conn, frame);
         return frame != (const uint8_t *)buf->bytes + scan->run || cci__tiny_take_run(conn, buf, scan);
-    case CCI__TINY_FRAGMENT: return cci__tiny_take_fragment(conn, buf, frame);
-    case CCI__TINY_VOID: return cci__tiny_take_void(conn, frame);
-    case CCI__TINY_ACK: return cci__tiny_on_ack(conn, frame);
-    case CCI__TINY_NACK: cci__tiny_on_nack(conn, frame); break;
+    case CCI__FRAME_FRAGMENT: return cci__tiny_take_fragment(conn, buf, frame);
+    case CCI__FRAME_VOID: return cci__tiny_take_void(conn, frame);
+    case CCI__FRAME_ACK: return cci__tiny_on_ack(conn, frame);
+    case CCI__FRAME_NACK: cci__tiny_on_nack(conn, frame); break;
 #ifndef CCI_NO_RMA
-    case CCI__TINY_READ: cci__tiny_serve(conn, frame); break;
-    case CCI__TINY_SEGMENT:
-    case CCI__TINY_DENIED: cci__tiny_on_segment(conn, frame); break;
+    case CCI__FRAME_READ: cci__tiny_serve(conn, frame); break;
+    case CCI__FRAME_DATA:
+    case CCI__FRAME_DENIED: cci__tiny_on_segment(conn, frame); break;
 #else
-    case CCI__TINY_READ: cci__tiny_say(conn, CCI__TINY_DENIED, CCI_ERR_RMA_HANDLE, cci__load32(frame + 4)); break;
+    case CCI__FRAME_READ: cci__tiny_say(conn, CCI__FRAME_DENIED, CCI_ERR_RMA_HANDLE, cci__load32(frame + 4)); break;
 #endif
-    case CCI__TINY_CHALLENGE: {
+    case CCI__FRAME_CHALLENGE: {
         uint8_t answer[16];
         memcpy(answer, frame, sizeof answer);
-        answer[0] = CCI__TINY_RESPONSE;
+        answer[0] = CCI__FRAME_RESPONSE;
         (void)cci__tiny_data(conn, answer, sizeof answer, NULL, 0);
         break;
     }
@@ -15751,12 +15724,12 @@ static void cci__tiny_on_request(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t
             memcmp(&conn->peer, from, sizeof *from) != 0)
             continue;
         if (conn->state == CCI__TINY_ACCEPTED || conn->state == CCI__TINY_OPEN) cci__tiny_accept(conn);
-        if (conn->state == CCI__TINY_REJECTED) cci__tiny_control(conn, CCI__TINY_REJECT);
+        if (conn->state == CCI__TINY_REJECTED) cci__tiny_control(conn, CCI__PKT_REJECT);
         return;
     }
     if (cci__load16(bytes + 36) != 0 || cci__load16(bytes + 38) != data_length || cci__tiny_spare(ep) < 2 ||
         (conn = cci__tiny_new_conn(ep)) == NULL) {
-        cci__tiny_answer(ep, from, bytes, CCI__TINY_BUSY);
+        cci__tiny_answer(ep, from, bytes, CCI__PKT_BUSY);
         return;
     }
     conn->state = CCI__TINY_REQUESTED;
@@ -15783,14 +15756,14 @@ static cci__tiny_conn_t *cci__tiny_find(cci__tiny_t *ep, uint32_t index, uint64_
 /* COOKIE, ACCEPT or REJECT for a connection that a client asked for. */
 static void cci__tiny_on_answer(cci__tiny_conn_t *conn, const uint8_t *bytes) {
     cci__tiny_t *ep = conn->ep;
-    if (bytes[1] == CCI__TINY_ACCEPT && conn->state == CCI__TINY_OPEN) {
-        if (cci__load64(bytes + 24) == conn->peer_token && !conn->is_server) cci__tiny_control(conn, CCI__TINY_CONFIRM);
+    if (bytes[1] == CCI__PKT_ACCEPT && conn->state == CCI__TINY_OPEN) {
+        if (cci__load64(bytes + 24) == conn->peer_token && !conn->is_server) cci__tiny_control(conn, CCI__PKT_CONFIRM);
         return;
     }
     if (conn->state != CCI__TINY_CONNECTING) return;
-    if (bytes[1] == CCI__TINY_REJECT) {
+    if (bytes[1] == CCI__PKT_REJECT) {
         cci__tiny_fail(conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
-    } else if (bytes[1] == CCI__TINY_COOKIE) {
+    } else if (bytes[1] == CCI__PKT_COOKIE) {
         if (conn->cookie != 0 && conn->fires < 4) { /* later ones count after four repetitions */
             conn->fires++;
             return;
@@ -15826,7 +15799,7 @@ static void cci__tiny_on_reset(cci__tiny_t *ep, const uint8_t *bytes) {
 
 /* The peer has closed the connection. */
 static void cci__tiny_on_close(cci__tiny_conn_t *conn) {
-    cci__tiny_control(conn, CCI__TINY_CLOSED);
+    cci__tiny_control(conn, CCI__PKT_CLOSED);
     if (conn->state == CCI__TINY_CLOSING) conn->state = CCI__TINY_GONE;
     if (conn->state == CCI__TINY_ACCEPTED) cci__tiny_fail(conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
     if (conn->state == CCI__TINY_OPEN) cci__tiny_break(conn, CCI_SUCCESS);
@@ -15836,17 +15809,17 @@ static void cci__tiny_on_close(cci__tiny_conn_t *conn) {
 /* A packet of a connection that is there: the peer knows its token. */
 static void cci__tiny_on_packet(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, uint32_t length) {
     const uint8_t type = ((const uint8_t *)buf->bytes)[1];
-    if (type == CCI__TINY_CLOSED) {
+    if (type == CCI__PKT_CLOSED) {
         if (conn->state == CCI__TINY_CLOSING) conn->state = CCI__TINY_GONE;
         return;
     }
     if (conn->state < CCI__TINY_ACCEPTED) return;
-    if (type == CCI__TINY_CLOSE) {
+    if (type == CCI__PKT_CLOSE) {
         cci__tiny_on_close(conn);
         return;
     }
     if (conn->state == CCI__TINY_BROKEN)
-        cci__tiny_answer(conn->ep, &conn->peer, (const uint8_t *)buf->bytes, CCI__TINY_RESET);
+        cci__tiny_answer(conn->ep, &conn->peer, (const uint8_t *)buf->bytes, CCI__PKT_RESET);
     if (conn->state == CCI__TINY_ACCEPTED) {
         cci__tiny_open(conn, conn->until);
         conn->status = CCI_SUCCESS;
@@ -15855,12 +15828,12 @@ static void cci__tiny_on_packet(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, ui
     if (conn->state != CCI__TINY_OPEN) return;
     conn->heard = conn->ep->now;
     conn->was_pinged = conn->probes = 0;
-    if (type == CCI__TINY_CONFIRM) {
-        cci__tiny_control(conn, CCI__TINY_CONFIRMED);
+    if (type == CCI__PKT_CONFIRM) {
+        cci__tiny_control(conn, CCI__PKT_CONFIRMED);
         return;
     }
     conn->is_confirmed = 1;
-    if (type == CCI__TINY_DATA) cci__tiny_on_data(conn, buf, length);
+    if (type == CCI__PKT_DATA) cci__tiny_on_data(conn, buf, length);
 }
 
 /* A datagram; it lies in a buffer that may be kept. */
@@ -15873,37 +15846,37 @@ static void cci__tiny_input(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t leng
         if (cci__crc32c(0, bytes, length) != cci__load32(bytes + length)) return;
     }
     if (length < CCI__TINY_HEAD || bytes[0] != CCI_PACKET_VERSION || bytes[3] != ep->crc) return;
-    if (bytes[1] == CCI__TINY_REQUEST) {
+    if (bytes[1] == CCI__PKT_REQUEST) {
         cci__tiny_on_request(ep, buf, length, from);
         return;
     }
-    if (bytes[1] == CCI__TINY_RESET) {
+    if (bytes[1] == CCI__PKT_RESET) {
         if (length == CCI__TINY_HEAD) cci__tiny_on_reset(ep, bytes);
         return;
     }
-    if (bytes[1] == CCI__TINY_ACCEPT && length < 40) return;
+    if (bytes[1] == CCI__PKT_ACCEPT && length < 40) return;
     conn = cci__tiny_find(ep, cci__load32(bytes + 4), cci__load64(bytes + 8));
     switch (bytes[1]) {
-    case CCI__TINY_COOKIE:
-    case CCI__TINY_REJECT:
+    case CCI__PKT_COOKIE:
+    case CCI__PKT_REJECT:
         if (conn) cci__tiny_on_answer(conn, bytes);
         break;
-    case CCI__TINY_ACCEPT:
-    case CCI__TINY_CONFIRM:
-    case CCI__TINY_CONFIRMED:
-    case CCI__TINY_DATA:
-    case CCI__TINY_CLOSE:
+    case CCI__PKT_ACCEPT:
+    case CCI__PKT_CONFIRM:
+    case CCI__PKT_CONFIRMED:
+    case CCI__PKT_DATA:
+    case CCI__PKT_CLOSE:
         if (!conn) {
-            cci__tiny_answer(ep, from, bytes, CCI__TINY_RESET);
+            cci__tiny_answer(ep, from, bytes, CCI__PKT_RESET);
             break;
         }
-        if (bytes[1] == CCI__TINY_ACCEPT) {
+        if (bytes[1] == CCI__PKT_ACCEPT) {
             cci__tiny_on_answer(conn, bytes);
             break;
         }
         cci__tiny_on_packet(conn, buf, length);
         break;
-    case CCI__TINY_CLOSED:
+    case CCI__PKT_CLOSED:
         if (conn) cci__tiny_on_packet(conn, buf, length);
         break;
     default: break;
@@ -16111,7 +16084,7 @@ CCI_API int cci_reject(cci_event_t *conn_req) {
     if (!conn) return CCI_EINVAL;
     conn->state = CCI__TINY_REJECTED;
     conn->due = conn->ep->now + CCI__TINY_MS(4000);
-    cci__tiny_control(conn, CCI__TINY_REJECT);
+    cci__tiny_control(conn, CCI__PKT_REJECT);
     return CCI_SUCCESS;
 }
 
@@ -16199,7 +16172,7 @@ static cci__tiny_op_t *cci__tiny_new_op(cci__tiny_conn_t *conn, int kind, const 
     op->flags = (uint16_t)flags;
     op->kind = (uint8_t)kind;
     op->state = CCI__TINY_WAITS;
-    if (kind != CCI__TINY_READ) op->sequence = conn->next_sequence++;
+    if (kind != CCI__FRAME_READ) op->sequence = conn->next_sequence++;
     return op;
 }
 
@@ -16231,7 +16204,7 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
     if (conn->state != CCI__TINY_OPEN) return CCI_ERR_DISCONNECTED;
     if (conn->count == CCI_TINY_SENDS) return CCI_ENOBUFS;
     cci__tiny_look_at_clock(conn->ep);
-    op = cci__tiny_new_op(conn, CCI__TINY_MESSAGE, context, flags);
+    op = cci__tiny_new_op(conn, CCI__FRAME_MESSAGE, context, flags);
     op->length = length;
     for (i = 0, length = 0; i < iovcnt; length += (uint32_t)data[i++].iov_len)
         if (data[i].iov_len > 0) memcpy((uint8_t *)op->u.message + length, data[i].iov_base, data[i].iov_len);
@@ -16306,7 +16279,7 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
         cci__tiny_conn_t *conn = &ep->conn[i];
         for (j = 0; j < conn->count; j++) {
             const cci__tiny_op_t *op = cci__tiny_op_at(conn, j);
-            if ((op->kind == CCI__TINY_BULK || op->kind == CCI__TINY_READ) &&
+            if ((op->kind == CCI__FRAME_BULK || op->kind == CCI__FRAME_READ) &&
                 op->u.rma.local == (uint32_t)(region - ep->region))
                 cci__tiny_withdraw_both(conn, j, CCI_ERR_RMA_HANDLE);
         }
@@ -16320,7 +16293,7 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags) {
     cci__tiny_conn_t *conn = (cci__tiny_conn_t *)(void *)connection;
-    const int kind = (flags & CCI_FLAG_READ) ? CCI__TINY_READ : CCI__TINY_BULK, has_message = msg_ptr != NULL;
+    const int kind = (flags & CCI_FLAG_READ) ? CCI__FRAME_READ : CCI__FRAME_BULK, has_message = msg_ptr != NULL;
     const cci__tiny_region_t *region;
     cci__tiny_op_t *op;
     if (!connection || !local_handle || !remote_handle || connection->attribute == CCI_CONN_ATTR_UU || data_len == 0 ||
@@ -16342,10 +16315,10 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
     op->u.rma.region = (uint32_t)cci__min64(remote_handle->stuff[1], UINT32_MAX);
     op->u.rma.memory = region->start + (size_t)local_offset;
     op->u.rma.local = (uint32_t)(region - conn->ep->region);
-    op->u.rma.segment = conn->ep->mtu - CCI__TINY_HEAD - CCI__TINY_ACK_ROOM - (kind == CCI__TINY_READ ? 16 : 48);
+    op->u.rma.segment = conn->ep->mtu - CCI__TINY_HEAD - CCI__TINY_ACK_ROOM - (kind == CCI__FRAME_READ ? 16 : 48);
     if (has_message) { /* behind what was read it waits for that */
-        flags = (flags & ~CCI_FLAG_FENCE) | CCI__TINY_JOINED | (kind == CCI__TINY_READ ? CCI_FLAG_FENCE : 0);
-        op = cci__tiny_new_op(conn, CCI__TINY_MESSAGE, context, flags);
+        flags = (flags & ~CCI_FLAG_FENCE) | CCI__TINY_JOINED | (kind == CCI__FRAME_READ ? CCI_FLAG_FENCE : 0);
+        op = cci__tiny_new_op(conn, CCI__FRAME_MESSAGE, context, flags);
         op->length = msg_len;
         if (msg_len > 0) memcpy(op->u.message, msg_ptr, msg_len);
     }
@@ -16397,8 +16370,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
         cci__tiny_conn_t *conn = &ep->conn[i];
         if (conn->state == CCI__TINY_OPEN && conn->ack) (void)cci__tiny_data(conn, NULL, 0, NULL, 0);
-        if (conn->state == CCI__TINY_OPEN || conn->state == CCI__TINY_ACCEPTED)
-            cci__tiny_control(conn, CCI__TINY_CLOSE);
+        if (conn->state == CCI__TINY_OPEN || conn->state == CCI__TINY_ACCEPTED) cci__tiny_control(conn, CCI__PKT_CLOSE);
     }
     ep->link->close(ep->handle);
     ep->link = NULL;
