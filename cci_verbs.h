@@ -362,7 +362,7 @@ static int cci__verbs_create(cci_device_t *device, const char *service, int flag
 }
 
 #ifdef CCI_STATIC
-CCI__UNUSED static
+static inline
 #endif
     int
     cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,

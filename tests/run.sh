@@ -19,9 +19,10 @@ case ${1:-} in
 *) echo "usage: $0 [-k WORD | -q]" >&2 && exit 2 ;;
 esac
 
-out=build/tests
+logs=build/tests
+out=$logs taken=$logs/taken
 rm -rf "$out"
-mkdir -p "$out" || exit 1
+mkdir -p "$taken" || exit 1
 
 warnings='-Wall -Wextra -Wconversion -Wshadow -Wundef -pedantic -Werror'
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
@@ -81,31 +82,54 @@ check() {
     if "$@"; then pass; else fail "$check_text"; fi
 }
 
+# What a step that has ended prints.
+tell() {
+    printf '%-5s %-26s %4d passed, %d failed, %d skipped  %3d s\n' "$verdict" "$name" "$passed" "$failed" "$skipped" \
+        $(($(date +%s) - began))
+    grep -a '^SKIP: ' "$log" | sed 's/^/      /'
+    [ "$failed" -gt 0 ] || return
+    grep -a '^FAIL: ' "$log" | head -n 20 | cut -c 1-300 | sed 's/^/      /'
+    echo "      --- the end of $log:"
+    tail -n 25 "$log" | cut -c 1-300 | sed 's/^/      | /'
+}
+
+# take NAME: nobody else has it yet.
+take() {
+    mkdir "$taken/$1" 2>/dev/null
+}
+
+# locked COMMAND...: one at a time in all lanes.
+locked() {
+    until take lock || [ "$(seconds_left)" -le 0 ]; do sleep 0.1; done
+    "$@"
+    locked_status=$?
+    rmdir "$taken/lock"
+    return "$locked_status"
+}
+make() {
+    locked command make "$@"
+}
+
 # step NAME FUNCTION ARGUMENTS...
 step() {
     name=$1
     shift
     case $name in *"$only"*) ;; *) return ;; esac
     printf '%s\n' "$name" | grep -qE "$quick" || return
+    take "step-$name" || return
     if [ "$(seconds_left)" -le 0 ]; then
         printf '%-5s %-26s was not begun: the %d minutes of the run are over\n' FAIL "$name" "$minutes"
         total_failed=$((total_failed + 1))
         return
     fi
-    log=$out/$name.log
+    log=$logs/$name.log
     passed=0 failed=0 skipped=0
     began=$(date +%s)
     "$@" >"$log" 2>&1 </dev/null
     [ $((passed + failed + skipped)) -gt 0 ] || fail 'nothing was tested' >>"$log"
     if [ "$failed" -gt 0 ]; then verdict=FAIL; elif [ "$passed" -gt 0 ]; then verdict=ok; else verdict=skip; fi
-    printf '%-5s %-26s %4d passed, %d failed, %d skipped  %3d s\n' "$verdict" "$name" "$passed" "$failed" "$skipped" \
-        $(($(date +%s) - began))
-    grep -a '^SKIP: ' "$log" | sed 's/^/      /'
-    if [ "$failed" -gt 0 ]; then
-        grep -a '^FAIL: ' "$log" | head -n 20 | cut -c 1-300 | sed 's/^/      /'
-        echo "      --- the end of $log:"
-        tail -n 25 "$log" | cut -c 1-300 | sed 's/^/      | /'
-    fi
+    tell >"$out/told"
+    cat "$out/told" # at once: the other lane prints too
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
     total_skipped=$((total_skipped + skipped))
@@ -127,19 +151,30 @@ step() {
 . tests/fuzz/steps.sh
 . tests/prove/steps.sh
 
-tools_steps
-unit_steps
-conformance_steps
-sisci_steps
-attack_steps
-soak_steps
-net_steps
-verbs_steps
-wire_steps
-fuzz_steps
-tools_late_steps
-prove_steps
+# lane GROUP...: goes through the steps of these groups and leaves their sum in $out/sum.
+lane() {
+    for group in "$@"; do "${group}_steps"; done
+    [ "$(seconds_left)" -gt 0 ] || guest_abandon
+    echo "$total_passed $total_failed $total_skipped" >"$out/sum"
+}
 
-[ "$(seconds_left)" -gt 0 ] || guest_abandon
+# With two processors there are two lanes, one with the groups from the front, the other from the back: each takes the next step
+# that is not taken, until they have met.
+lanes=$logs
+if [ -z "$only" ] && [ "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)" -gt 1 ]; then
+    lanes="$logs $logs/second"
+    mkdir "$logs/second"
+    (out=$logs/second && lane prove tools_late fuzz wire verbs net soak attack sisci conformance unit tools) &
+fi
+lane tools unit conformance sisci attack soak net verbs wire fuzz tools_late prove
+wait
+
+total_passed=0 total_failed=0 total_skipped=0
+for out in $lanes; do
+    read -r passed failed skipped <"$out/sum" || { passed=0 failed=1 skipped=0 && echo "FAIL: $out/sum is missing"; }
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + failed))
+    total_skipped=$((total_skipped + skipped))
+done
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
 [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]

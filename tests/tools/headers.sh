@@ -94,6 +94,8 @@ headers() {
     for each in CCI_NO_THREADS CCI_NO_STDIO CCI_NO_DLOPEN CCI_VERBS_LINK CCI_NO_VERBS_H NDEBUG; do
         accept verbs "$all" "-D$each="
     done
+    accept verbs "$all" -DCCI_NO_VERBS_H= -DCCI_STATIC=
+    accept verbs-udp "$all" -DCCI_NO_VERBS_H= -DCCI_STATIC=
     for layer in BASE EVQ CONN REL RMA; do accept core "-DCCI_${layer}_IMPLEMENTATION="; done
     compile="$compiler -x $language -std=$strict -c -o /dev/null"
     accept udp "$all" -O2

@@ -99,5 +99,5 @@ readme() {
 }
 
 demo() {
-    check 'make demo failed' within 120 make CC="$cc" demo
+    check 'make demo failed' locked within 120 make CC="$cc" demo
 }

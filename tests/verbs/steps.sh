@@ -60,7 +60,8 @@ verbs_steps() {
     step test_verbs-headerless headerless
     step verbs-steps instructions_of_verbs
     step verbs-storm storm_of_verbs
-    # In virtual machines that run meanwhile.
+    # In virtual machines that run meanwhile, and belong to one lane.
+    take guests || return
     step verbs-info guest_info
     for job in conformance-rc conformance-ud rc ud conformance-arm64 conformance-rc-sanitized conformance-ud-sanitized; do
         step "verbs-$job" guest_tests "$job"
