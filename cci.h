@@ -1212,6 +1212,10 @@ typedef struct cci_link_info {
     uint32_t probe_idle_s; /* a peer that was silent for so long is asked for a sign of life; 0: never            */
     /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
     void (*forked)(void *link);
+    /* NULL, or: does the system say that nobody receives at `to`, as ICMP's "port unreachable" does? Asked at each repeat
+     * of a request, under the lock; must not wait. Nothing proves what it says: one line of the log is all that comes
+     * of it. */
+    int (*refused)(void *link, const cci_link_addr_t *to);
     const uint64_t *system_calls; /* NULL, or where the link counts them, under the endpoint's lock              */
 } cci_link_info_t;
 
@@ -2720,6 +2724,7 @@ typedef struct cci_conn {
     0x800u                        /* server: counts among those of its network that the program has not decided about */
 #define CCI__CONN_COUNTED 0x1000u /* server: counts among those of its network */
 #define CCI__CONN_ANSWERS 0x2000u /* server: the answer has data, which is kept */
+#define CCI__CONN_UNREACHED 0x4000u /* client: the log says that nobody receives at the peer's address */
 
 /* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose user
  * calls cci_conn_input(). */
@@ -9772,6 +9777,26 @@ static const cci_rel_sink_t cci__dgram_sink = {
 
 /* ---- coming in ---- */
 
+/* For the log: a text with a peer's address in it. */
+static CCI__RARE void cci__dgram_log_peer(const cci__dgram_t *ep, int level, const char *before,
+                                          const cci_link_addr_t *peer, const char *behind) {
+#ifdef CCI_NO_TEXT
+    (void)ep, (void)level, (void)before, (void)peer, (void)behind;
+#else
+    int is_known = ep->link->version >= 2 && ep->link->text;
+    char address[128];
+    cci__note_t note;
+    is_known = is_known && ep->link->text(ep->handle, peer, address, sizeof address) == CCI_SUCCESS;
+    note.length = 0;
+    cci__note_add(&note, ep->transport->name);
+    cci__note_add(&note, ": ");
+    cci__note_add(&note, before);
+    cci__note_add(&note, is_known ? address : "a peer");
+    cci__note_add(&note, behind);
+    cci_log(level, note.text);
+#endif
+}
+
 /* For the log: a packet that is none of DATA, and where it goes or comes from. */
 static CCI__RARE void cci__dgram_trace_text(const cci__dgram_t *ep, uint8_t type, const char *way,
                                             const cci_link_addr_t *peer) {
@@ -9780,17 +9805,11 @@ static CCI__RARE void cci__dgram_trace_text(const cci__dgram_t *ep, uint8_t type
 #else
     static const char *const names[] = {"?",    "REQUEST", "COOKIE", "ACCEPT", "REJECT", "CONFIRM", "CONFIRMED",
                                         "DATA", "RESET",   "GROUP",  "CLOSE",  "CLOSED", "BUSY"};
-    int is_known = ep->link->version >= 2 && ep->link->text;
-    char address[128];
     cci__note_t note;
-    is_known = is_known && ep->link->text(ep->handle, peer, address, sizeof address) == CCI_SUCCESS;
     note.length = 0;
-    cci__note_add(&note, ep->transport->name);
-    cci__note_add(&note, ": ");
     cci__note_add(&note, names[type < sizeof names / sizeof names[0] ? type : 0]);
     cci__note_add(&note, way);
-    cci__note_add(&note, is_known ? address : "a peer");
-    cci_log(CCI_LOG_DEBUG, note.text);
+    cci__dgram_log_peer(ep, CCI_LOG_DEBUG, note.text, peer, "");
 #endif
 }
 
@@ -10298,6 +10317,17 @@ static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
     return status;
 }
 
+/* A request is repeated. Where the system says that nobody receives at the address, the log does, once; the server may
+ * be about to start, and so the request goes on until its time-out. */
+static void cci__dgram_ask_why(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!ep->info.refused || (conn->conn.flags & CCI__CONN_UNREACHED) ||
+        !ep->info.refused(ep->handle, &conn->conn.peer))
+        return;
+    conn->conn.flags |= CCI__CONN_UNREACHED;
+    cci__dgram_log_peer(ep, CCI_LOG_WARN, "connection refused: nobody receives at ", &conn->conn.peer,
+                        ", which is asked until the time for connecting is over");
+}
+
 /* A REQUEST is due: it is sent, or the link is asked once more where to. */
 static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
     int asked = (conn->conn.flags & CCI__CONN_ASKING) != 0, status = cci__dgram_locate(ep, conn);
@@ -10306,8 +10336,10 @@ static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
         conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, conn->in.request->give_up_ns);
     else if (status != CCI_SUCCESS)
         cci__dgram_connected(ep, conn, status);
-    else
+    else {
+        if (conn->conn.tries > 1) cci__dgram_ask_why(ep, conn);
         cci__dgram_send_request(ep, conn);
+    }
 }
 
 /* A connection does not open in time. */

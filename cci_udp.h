@@ -91,6 +91,8 @@
  * An `ip`, `mac` or `interface` that does not exist makes a device that is not up; it comes up when it appears.
  *
  * SERVICE. cci_create_endpoint_at() takes a port number or a service name of the system. CCI_EBUSY: the port is taken.
+ * A client that connects where nobody receives asks on until its time-out, since the server may be about to start;
+ * where ICMP says so, the log says "connection refused", once.
  *
  * ONE ADDRESS FOR SEVERAL ENDPOINTS (Linux). A server uses several cores with one endpoint for each thread, or process:
  * all of them are made with the flag CCI_ENDPOINT_SHARED or the key `share`, at the same service, and have the same
@@ -472,6 +474,8 @@ typedef struct cci__udp_share {
     uint8_t seen[2][CCI__UDP_MEMBERS];      /* it was told in this round */
 } cci__udp_share;
 
+#define CCI__UDP_SCOUT_NS 4000000000u /* an address is listened for that long */
+
 typedef struct cci__udp_link {
     cci__udp_device device;
     cci__udp_interface interface_;
@@ -496,6 +500,13 @@ typedef struct cci__udp_link {
     cci__udp_in in;
 #endif
     uint64_t system_calls; /* to send, to receive, and to arm the handle */
+    /* A socket that is connected to an address where requests find no answer: it hears what ICMP says of that */
+    struct {
+        int fd; /* -1: none */
+        int is_refused;
+        cci_link_addr_t to;
+        uint64_t until_ns; /* it is kept so long */
+    } scout;
 } cci__udp_link;
 
 /* ==================================================================================================================
@@ -602,6 +613,10 @@ static int cci__udp_bind_to(int fd, const cci__udp_sockaddr *own, socklen_t size
     return cci__udp_result(bind((SOCKET)fd, &own->any, size));
 }
 
+static int cci__udp_connect_to(int fd, const cci__udp_sockaddr *to, socklen_t size) {
+    return cci__udp_result(connect((SOCKET)fd, &to->any, size));
+}
+
 static int cci__udp_bound_to(int fd, cci__udp_sockaddr *own, socklen_t *size) {
     return cci__udp_result(getsockname((SOCKET)fd, &own->any, size));
 }
@@ -663,6 +678,17 @@ static int cci__udp_open_pipe(int fd[2]) {
     return 1;
 }
 
+/* Has ICMP said that nobody took what the connected socket sent? */
+static int cci__udp_was_refused(int fd) {
+    char byte;
+    return cci__udp_result(recv((SOCKET)fd, &byte, 1, 0)) < 0 && errno == ECONNREFUSED;
+}
+
+/* A datagram without bytes. */
+static void cci__udp_knock(int fd) {
+    (void)send((SOCKET)fd, "", 0, 0);
+}
+
 static void cci__udp_write_byte(const int fd[2]) {
     (void)send((SOCKET)fd[0], "", 1, 0); /* what is full is as good */
 }
@@ -713,6 +739,10 @@ static int cci__udp_bind_to(int fd, const cci__udp_sockaddr *own, socklen_t size
     return bind(fd, &own->any, size);
 }
 
+static int cci__udp_connect_to(int fd, const cci__udp_sockaddr *to, socklen_t size) {
+    return connect(fd, &to->any, size);
+}
+
 static int cci__udp_bound_to(int fd, cci__udp_sockaddr *own, socklen_t *size) {
     return getsockname(fd, &own->any, size);
 }
@@ -733,6 +763,17 @@ static int cci__udp_put(int fd, const cci_link_tx_t *tx, const cci__udp_sockaddr
     m.msg_iov = piece;
     m.msg_iovlen = i;
     return (int)sendmsg(fd, &m, 0);
+}
+
+/* Has ICMP said that nobody took what the connected socket sent? */
+static int cci__udp_was_refused(int fd) {
+    char byte;
+    return recv(fd, &byte, 1, 0) < 0 && errno == ECONNREFUSED;
+}
+
+/* A datagram without bytes. */
+static void cci__udp_knock(int fd) {
+    (void)send(fd, "", 0, 0);
 }
 
 static const char *cci__udp_error_text(int error) {
@@ -782,6 +823,11 @@ static void cci__udp_drop(int *fd) {
     int was = *fd;
     *fd = -1;
     if (was >= 0) cci__udp_shut(was);
+}
+
+/* The scout's time may be over. */
+static void cci__udp_look_at_scout(cci__udp_link *l) {
+    if (l->scout.fd >= 0 && cci__udp_now(l) >= l->scout.until_ns) cci__udp_drop(&l->scout.fd);
 }
 
 /* ==================================================================================================================
@@ -1725,6 +1771,7 @@ static void cci__udp_wake(void *link) {
 static int cci__udp_up(void *link) {
     cci__udp_link *l = (cci__udp_link *)link;
     cci__udp_drain_netlink(l);
+    cci__udp_look_at_scout(l);
     if (l->is_news || (l->waiter.netlink < 0 && cci__udp_now(l) - l->looked_ns > 1000000000u)) {
         l->is_news = 0;
         l->looked_ns = cci__udp_now(l);
@@ -1914,6 +1961,7 @@ static void cci__udp_wake(void *link) {
 static int cci__udp_up(void *link) {
     cci__udp_link *l = (cci__udp_link *)link;
     uint64_t now = cci__udp_now(l);
+    cci__udp_look_at_scout(l);
     if (l->is_news || now - l->looked_ns > 1000000000u) {
         l->is_news = 0;
         l->looked_ns = now;
@@ -3119,6 +3167,31 @@ static int cci__udp_open_socket(const cci__udp_link *l, int family, uint16_t *po
     return fd;
 }
 
+/* Does ICMP say that nobody receives at an address? Answers on the endpoint's own sockets can't tell: they belong to no
+ * address, and would fail calls for all others. One address has the scout at a time. */
+static int cci__udp_refused(void *link, const cci_link_addr_t *to) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    int is_same = l->scout.fd >= 0 && memcmp(&l->scout.to, to, sizeof *to) == 0;
+    if (!is_same) {
+        cci__udp_sockaddr a;
+        socklen_t size = cci__udp_to_system(&a, to);
+        uint16_t port = 0;
+        cci__udp_look_at_scout(l);
+        if (l->scout.fd >= 0) return 0; /* another address has it */
+        l->scout.fd = cci__udp_open_socket(l, to->bytes[0], &port);
+        if (l->scout.fd < 0 || cci__udp_connect_to(l->scout.fd, &a, size) != 0) {
+            cci__udp_drop(&l->scout.fd);
+            return 0;
+        }
+        l->scout.to = *to;
+        l->scout.is_refused = 0;
+        l->scout.until_ns = cci__udp_now(l) + CCI__UDP_SCOUT_NS;
+        cci__udp_knock(l->scout.fd);
+    }
+    l->scout.is_refused |= cci__udp_was_refused(l->scout.fd);
+    return l->scout.is_refused;
+}
+
 /* Binds both families, to the same port where possible; a status. When any port will do, one is searched that is free
  * in both families; otherwise the second family takes any port, good for what this endpoint begins itself. */
 static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
@@ -3245,6 +3318,7 @@ static void cci__udp_forked(void *link) {
     cci__udp_link *l = (cci__udp_link *)link;
     int i;
     for (i = 0; i < CCI__UDP_SOCKETS; i++) cci__udp_drop(&l->socket[i].fd);
+    cci__udp_drop(&l->scout.fd);
     cci__udp_waiter_drop(&l->waiter);
 }
 
@@ -3263,6 +3337,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->coalesce = (uint32_t)l->gro;
     info->congestion = d->congestion[0] ? d->congestion : NULL;
     info->forked = cci__udp_forked;
+    info->refused = cci__udp_refused;
     info->crc = d->crc;
     info->is_shared = (uint32_t)l->share.is_on;
     info->index_base = l->share.member << CCI__UDP_MEMBER_SHIFT;
@@ -3277,6 +3352,7 @@ static void cci__udp_close_sockets(cci__udp_link *l) {
         if (i == CCI__UDP_MAIL && l->socket[i].fd >= 0) cci__udp_leave_members(l);
         cci__udp_drop(&l->socket[i].fd);
     }
+    cci__udp_drop(&l->scout.fd);
 }
 
 static void cci__udp_close(void *link) {
@@ -3317,6 +3393,7 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
     memcpy(&l->device, cci_device_data(device), sizeof l->device);
     l->wants_handle = want_os_handle;
     for (i = 0; i < CCI__UDP_SOCKETS; i++) l->socket[i].fd = -1;
+    l->scout.fd = -1;
     info->os_handle = -1;
     status = cci__udp_start(l, service, info);
     if (status != CCI_SUCCESS) {

@@ -549,6 +549,89 @@ static void what_the_system_refuses_is_told_by_a_status_of_ours(void **state) {
     }
 }
 
+/* Connects; the next event must be the end of that. */
+static void connect_in(cci_endpoint_t *endpoint, const char *uri, long ms) {
+    struct timeval timeout;
+    timeout.tv_sec = ms / 1000;
+    timeout.tv_usec = ms % 1000 * 1000;
+    assert_int_equal(cci_connect(endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &timeout), CCI_SUCCESS);
+}
+
+/* The URI of an endpoint that was here a moment ago. */
+static const char *deserted(void) {
+    static char uri[128];
+    cci_endpoint_t *endpoint;
+    char *text = NULL;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &text), CCI_SUCCESS);
+    snprintf(uri, sizeof uri, "%s", text);
+    free(text);
+    assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+    return uri;
+}
+
+static int times(const char *text, const char *words) {
+    int count = 0;
+    for (text = strstr(text, words); text != NULL; text = strstr(text + 1, words)) count++;
+    return count;
+}
+
+static void an_address_where_nobody_receives_is_named_in_the_log_once_and_asked_to_the_end(void **state) {
+    cci_endpoint_t *endpoint = endpoint_with(""); /* [4.4.5.3] the status stays what the manual says */
+    cci_event_t *event;
+    const char *uri = deserted();
+    (void)state;
+    connect_in(endpoint, uri, 1500);
+    while (cci_get_event(endpoint, &event) != CCI_SUCCESS) {
+    }
+    assert_int_equal(event->type, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    assert_int_equal(times(log_text, "connection refused: nobody receives at "), 1);
+    assert_non_null(strstr(log_text, uri + strlen("udp://")));
+}
+
+static void a_server_that_starts_after_clients_were_refused_is_found(void **state) {
+    cci_endpoint_t *endpoint = endpoint_with(""), *server = NULL;
+    cci_event_t *event;
+    const char *uri = deserted();
+    int open = 0;
+    (void)state;
+    connect_in(endpoint, uri, 60000);
+    while (times(log_text, "connection refused") == 0) assert_int_equal(cci_get_event(endpoint, &event), CCI_EAGAIN);
+    assert_int_equal(cci_create_endpoint_at(device(), strrchr(uri, ':') + 1, 0, &server, NULL), CCI_SUCCESS);
+    while (open < 2) {
+        if (cci_get_event(server, &event) == CCI_SUCCESS) {
+            if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+                assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+            } else {
+                assert_int_equal(event->type, CCI_EVENT_ACCEPT);
+                open++;
+            }
+            assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+        }
+        if (cci_get_event(endpoint, &event) == CCI_SUCCESS) {
+            assert_int_equal(event->type, CCI_EVENT_CONNECT);
+            assert_int_equal(event->connect.status, CCI_SUCCESS);
+            open++;
+            assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+        }
+    }
+}
+
+/* The socket that hears of refusals is closed after a while. */
+static void what_hears_of_refusals_does_not_stay(void **state) {
+    cci_endpoint_t *endpoint = endpoint_with("");
+    const cci__udp_link *link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->handle;
+    cci_event_t *event;
+    (void)state;
+    connect_in(endpoint, deserted(), 500);
+    while (times(log_text, "connection refused") == 0) assert_int_equal(cci_get_event(endpoint, &event), CCI_EAGAIN);
+    assert_true(link->scout.fd >= 0);
+    while (link->scout.fd >= 0)
+        if (cci_get_event(endpoint, &event) == CCI_SUCCESS) assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, end)
 
 int main(int argc, char **argv) {
@@ -566,6 +649,9 @@ int main(int argc, char **argv) {
         TEST(a_congestion_control_is_known_by_its_name),
         TEST(an_endpoint_without_traffic_takes_no_more_memory_than_the_manual_says),
         TEST(what_the_system_refuses_is_told_by_a_status_of_ours),
+        TEST(an_address_where_nobody_receives_is_named_in_the_log_once_and_asked_to_the_end),
+        TEST(a_server_that_starts_after_clients_were_refused_is_found),
+        TEST(what_hears_of_refusals_does_not_stay),
 #if CCI__UDP_LINUX
         TEST(what_an_older_kernel_lacks_is_done_without),
 #endif
