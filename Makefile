@@ -95,10 +95,14 @@ prove:
 
 FIRMWARE_CC = arm-none-eabi-gcc
 FIRMWARE_CFLAGS = -mcpu=cortex-m3 -mthumb -Os -std=gnu99 -DNDEBUG -Wall -Wextra -ffunction-sections -fdata-sections -ffreestanding
-firmware: build/firmware.elf build/firmware-host
+firmware: build/firmware.elf build/firmware-small.elf build/firmware-host
 
-build/firmware.elf: examples/firmware/firmware.c examples/firmware/board.h examples/firmware/slip.h examples/firmware/firmware.ld cci.h | build
+FIRMWARE_SOURCES = examples/firmware/firmware.c examples/firmware/board.h examples/firmware/slip.h examples/firmware/firmware.ld cci.h
+build/firmware.elf: $(FIRMWARE_SOURCES) | build
 	$(FIRMWARE_CC) $(FIRMWARE_CFLAGS) -nostartfiles -Wl,--gc-sections -T examples/firmware/firmware.ld -I. -o $@ $<
+
+build/firmware-small.elf: $(FIRMWARE_SOURCES) | build
+	$(FIRMWARE_CC) $(FIRMWARE_CFLAGS) -DBOARD_SMALL -nostartfiles -Wl,--gc-sections -T examples/firmware/firmware.ld -I. -o $@ $<
 
 build/firmware-host: examples/firmware/host.c examples/firmware/board.h examples/firmware/slip.h cci.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. $(LDFLAGS) -o $@ $< -pthread $(LDLIBS)

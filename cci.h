@@ -1212,9 +1212,9 @@ typedef struct cci_link_info {
     uint32_t probe_idle_s; /* a peer that was silent for so long is asked for a sign of life; 0: never            */
     /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
     void (*forked)(void *link);
-    /* NULL, or: does the system say that nobody receives at `to`, as ICMP's "port unreachable" does? Asked at each repeat
-     * of a request, under the lock; must not wait. Nothing proves what it says: one line of the log is all that comes
-     * of it. */
+    /* NULL, or: does the system say that nobody receives at `to`, as ICMP's "port unreachable" does? Asked when a
+     * request is repeated, under the lock; must not wait. Nothing proves what it says: one line of the log is all that
+     * comes of it. */
     int (*refused)(void *link, const cci_link_addr_t *to);
     const uint64_t *system_calls; /* NULL, or where the link counts them, under the endpoint's lock              */
 } cci_link_info_t;

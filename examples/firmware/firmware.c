@@ -5,9 +5,19 @@
  * the blocks. In between it sleeps: no tick wakes it, a timer is set for when the library wants to be called. `make firmware` builds
  * it; host.c is the other end. An author changes what is marked with BOARD.
  */
+#include "board.h"
+
+#ifndef BOARD_SMALL
+#define CCI_TINY
+#define CCI_TINY_MTU BOARD_MTU
+#define CCI_TINY_CONNECTIONS 8 /* a peer that dies keeps its own until the send time-out, 30 s */
+#define RECEIVES CCI_TINY_RECEIVES
+#else /* what CCI_TINY goes without (see >>config in cci.h), for five times the code */
 #define CCI_SMALL
-#define CCI_SMALL_CONNECTIONS 8 /* a peer that dies keeps its own until the send time-out, 30 s */
+#define CCI_SMALL_CONNECTIONS 8
 #define CCI_SMALL_ACTIVE 2
+#define RECEIVES CCI_SMALL_RECEIVES
+#endif
 #define CCI_NO_TEXT
 #define CCI_STATIC
 #define CCI_IMPLEMENTATION
@@ -15,7 +25,6 @@
 
 #include <string.h>
 
-#include "board.h"
 #include "slip.h"
 
 /* ---- BOARD: registers and interrupts ----------------------------------------------------------------------------------- */
@@ -243,6 +252,7 @@ static const cci_link_t serial_line = {CCI_LINK_VERSION,
 
 /* ---- what the library wants of the program ---------------------------------------------------------------------------------- */
 
+#ifdef BOARD_SMALL
 static uint64_t memory[16000 / 8]; /* all that it ever takes */
 
 static void *take_memory(void *user, size_t size) {
@@ -258,6 +268,10 @@ static void *take_memory(void *user, size_t size) {
 static void give_memory(void *user, void *pointer) {
     (void)user, (void)pointer;
 } /* a server's stays for good */
+#else /* CCI_TINY's memory is static */
+#define take_memory NULL
+#define give_memory NULL
+#endif
 
 /* BOARD: take a generator of random numbers here. This emulated board has none: times at which bytes come are all the chance that
  * there is, which will do for a demonstration, not for a line that others can reach. */
@@ -279,7 +293,7 @@ static struct board_settings settings = {100, "mps2-an385"};
 static struct board_greeting greeting;
 
 /* Messages that are still to be echoed: as many as there are receive buffers, each of which its own keeps. */
-static cci_event_t *waiting[CCI_SMALL_RECEIVES];
+static cci_event_t *waiting[RECEIVES];
 static uint32_t waiting_count;
 static cci_connection_t *to_greet;
 

@@ -15,28 +15,33 @@ footprint() {
 }
 
 # The firmware runs in an emulator; programs on this machine talk to it over its serial line, and some die.
-firmware_at_line() {
-    for tool in arm-none-eabi-gcc qemu-system-arm; do has $tool || { skip "there is no $tool" && return; }; done
-    echo '#include <string.h>' | arm-none-eabi-gcc -xc -c -o "$out/newlib.o" - 2>/dev/null ||
-        { skip 'there is no C library for arm-none-eabi-gcc' && return; }
-    make CC="$cc" firmware >"$out/firmware-make.txt" 2>&1 || { fail 'make firmware failed' && cat "$out/firmware-make.txt" && return; }
-    check 'the firmware compiles with warnings' sh -c '! grep warning: "$1"' - "$out/firmware-make.txt"
+firmware_in_emulator() {
     rm -f "$out/uart"
     timeout 600 qemu-system-arm -M mps2-an385 -nographic -monitor none -serial "unix:$out/uart,server=on,wait=off" \
-        -kernel build/firmware.elf >"$out/qemu.txt" 2>&1 &
+        -kernel "build/$1.elf" >"$out/qemu.txt" 2>&1 &
     emulator=$!
     tries=0
     until [ -S "$out/uart" ] || [ "$tries" -ge 300 ]; do
         tries=$((tries + 1))
         sleep 0.1
     done
-    check 'no echoes from the firmware' within 120 build/firmware-host "$out/uart" 100
-    check 'a program that dies fails before' within 120 build/firmware-host "$out/uart" 60 die
-    check 'no echoes after a program has died' within 120 build/firmware-host "$out/uart" 100
-    for again in 1 2 3; do check "to die for the $again. time" within 120 build/firmware-host "$out/uart" $((20 * again)) die; done
-    check 'no echoes after several have died' within 120 build/firmware-host "$out/uart" 50
-    check 'the firmware does not sleep' within 120 build/firmware-host "$out/uart" 100 rest
+    check "no echoes from $1" within 120 build/firmware-host "$out/uart" 100
+    check "$1: a program that dies fails before" within 120 build/firmware-host "$out/uart" 60 die
+    check "$1: no echoes after a program has died" within 120 build/firmware-host "$out/uart" 100
+    for again in 1 2 3; do check "$1: to die for the $again. time" within 120 build/firmware-host "$out/uart" $((20 * again)) die; done
+    check "$1: no echoes after several have died" within 120 build/firmware-host "$out/uart" 50
+    check "$1 does not sleep" within 120 build/firmware-host "$out/uart" 100 rest
     kill "$emulator" 2>/dev/null
     wait "$emulator" 2>/dev/null
     cat "$out/qemu.txt"
+}
+firmware_at_line() {
+    for tool in arm-none-eabi-gcc qemu-system-arm; do has $tool || { skip "there is no $tool" && return; }; done
+    echo '#include <string.h>' | arm-none-eabi-gcc -xc -c -o "$out/newlib.o" - 2>/dev/null ||
+        { skip 'there is no C library for arm-none-eabi-gcc' && return; }
+    make CC="$cc" firmware >"$out/firmware-make.txt" 2>&1 || { fail 'make firmware failed' && cat "$out/firmware-make.txt" && return; }
+    check 'the firmware compiles with warnings' sh -c '! grep warning: "$1"' - "$out/firmware-make.txt"
+    arm-none-eabi-size build/firmware.elf build/firmware-small.elf
+    firmware_in_emulator firmware
+    firmware_in_emulator firmware-small
 }
