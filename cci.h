@@ -5397,12 +5397,15 @@ static void cci__rel_track(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sen
     packet->sent = sent;
 }
 
+/* May it have one more record? */
+static int cci__rel_record_share(const cci_rel_t *rel) {
+    return cci__share_for_long(rel->record_count, rel->pool->record_free, rel->pool->record_total);
+}
+
 static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item) {
     cci_rel_pool_t *pool = rel->pool;
     cci_rel_sent_t *sent;
-    if (!cci__share_for_long(rel->record_count, pool->record_free, pool->record_total) ||
-        !cci__rel_has(pool, &pool->records, CCI_REL_RECORDS))
-        return NULL;
+    if (!cci__rel_record_share(rel) || !cci__rel_has(pool, &pool->records, CCI_REL_RECORDS)) return NULL;
     sent = CCI__CONTAINER(pool->records.next, cci_rel_sent_t, node);
     cci__list_remove(&sent->node);
     pool->record_free--;
@@ -7223,7 +7226,8 @@ static int cci__rel_has_gap(const cci_rel_t *rel) {
 /* When to call cci_rel_timeout() at the latest. */
 CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     uint64_t at = cci__min64(rel->expire_ns, rel->ack_count ? rel->ack_at_ns : CCI__NEVER);
-    int blocked = rel->in_flight > 0 && rel->in_flight + rel->mtu > cci__rel_limit(rel);
+    int blocked =
+        rel->in_flight > 0 && (rel->in_flight + rel->mtu > cci__rel_limit(rel) || !cci__rel_record_share(rel));
     int waiting = !cci__list_empty(&rel->lost) || cci__rel_next_item(rel) != NULL;
     at = cci__min64(at, rel->loss_ns);
     if (cci__rel_has_gap(rel)) at = cci__min64(at, rel->heard_ns + CCI__REL_ABSENCE_NS);
@@ -10499,24 +10503,25 @@ static CCI__RARE int cci__dgram_has_more(cci__dgram_t *ep, int is_full) {
 }
 
 /* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it
- * something to do, and acknowledgements a message to go with. */
+ * something to do, and acknowledgements a message to go with. Takes `most` datagrams; 0: the program has events enough,
+ * and one is taken now and then. */
 static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     int count;
     ep->conns.resets = 0;
-    if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
+    if (most == 0 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
         cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
         cci__polls_looked(&ep->polls, ep->now_ns, 7);
     }
     if (CCI__UNLIKELY(ep->now_ns - ep->called_ns >= ep->seldom_ns)) cci__dgram_note_away(ep);
-    count = most == 1 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most);
+    count = most == 0 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most > 0 ? most : 1);
     if (count > 0) {
         ep->idle_rounds = 0;
         idle &= CCI__IDLE;
     } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
     if (CCI__UNLIKELY(count < 0)) ep->check_ns = 0;
-    if (CCI__LIKELY(ep->seldom_ns > 0) || !cci__dgram_has_more(ep, count == most && most > 1)) cci__dgram_timers(ep);
+    if (CCI__LIKELY(ep->seldom_ns > 0) || !cci__dgram_has_more(ep, count == most && most > 0)) cci__dgram_timers(ep);
     ep->called_ns = ep->now_ns;
     if (ep->now_ns >= ep->check_ns) cci__dgram_check_device(ep);
     idle = idle || ep->idle_rounds >= 2;
@@ -10656,7 +10661,7 @@ static const uint16_t cci__small_most[CCI__STORES] = {1,
                                                       CCI__SMALL_READERS,
                                                       0,
                                                       CCI__SMALL_READERS ? CCI_SMALL_RMAS : 0,
-                                                      CCI__SMALL_READERS,
+                                                      CCI__SMALL_READERS *CCI__DGRAM_CHUNKS,
                                                       1,
                                                       1};
 #endif
@@ -11323,9 +11328,10 @@ static int cci__dgram_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
     ep->polls.left = 0;
+    if (!cci__list_empty(&ep->soon) && !(ep->has_fd && cci__dgram_stays(ep)))
+        (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
     is_due = ep->evq.urgent.head || ep->evq.done.head ||
-             (!cci__list_empty(&ep->inbox) && ep->evq.recv_out < ep->evq.recv_limit) ||
-             (!cci__list_empty(&ep->soon) && !(ep->has_fd && cci__dgram_stays(ep)));
+             (!cci__list_empty(&ep->inbox) && ep->evq.recv_out < ep->evq.recv_limit);
     at = is_due ? 0 : cci__dgram_sleep_deadline(ep);
     *ns = cci__ns_until(at, ep->now_ns);
     cci__dgram_unlock(ep);
@@ -11450,7 +11456,7 @@ static int cci__dgram_look(cci__dgram_t *ep, cci_event_t **event) {
         /* What the program has not taken stays with the link as long as possible: there it holds the sender back,
          * and what is taken late has left the cache. */
         came = cci__dgram_pump(ep, ep->has_fd && !ep->backlog && !stays ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
-                               ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
+                               ep->backlog < 8 ? (CCI__DGRAM_BATCH_RX + 1) / 2 : 0);
         status = cci__dgram_next(ep, event);
         if (status == CCI_EAGAIN && came <= 0 && ep->has_fd && !stays) {
             if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
@@ -14969,6 +14975,7 @@ static void cci__tiny_took(cci__tiny_op_t *op) {
 #ifndef CCI_NO_RMA
     if (op->kind == CCI__FRAME_BULK || op->kind == CCI__FRAME_READ) {
         op->u.rma.done += op->length;
+        op->u.rma.chunk = 0;
         if (op->u.rma.done < op->u.rma.total) {
             op->state = CCI__TINY_WAITS;
             return;
@@ -15006,7 +15013,7 @@ static uint32_t cci__tiny_write_frame(cci__tiny_op_t *op, uint8_t *frame, const 
         return 48;
     }
     if (op->kind == CCI__FRAME_READ) {
-        op->u.rma.chunk = ++op->conn->chunk;
+        if (op->u.rma.chunk == 0) op->u.rma.chunk = ++op->conn->chunk; /* until its bytes are here: answers come late */
         cci__store16(frame + 2, 0);
         cci__store32(frame + 4, op->u.rma.chunk);
         cci__store32(frame + 20, op->u.rma.segment);
@@ -15060,7 +15067,7 @@ static void cci__tiny_output(cci__tiny_conn_t *conn) {
 
 static uint32_t cci__tiny_probe_ticks(const cci__tiny_conn_t *conn) {
     uint32_t ticks = conn->srtt ? (conn->srtt >> 3) + cci__max32(conn->rttvar, 4) + 1 : CCI__TINY_MS(100);
-    return cci__min32(cci__max32(ticks, CCI__TINY_MS(2) + 1) << conn->fires, CCI__TINY_MS(1000));
+    return cci__min32(cci__max32(ticks, CCI__TINY_MS(2) + 1) << conn->fires, cci__max32(CCI__TINY_MS(8000), ticks));
 }
 
 /* ---- the end of a connection ------------------------------------------------------------------------------------ */
@@ -15115,6 +15122,27 @@ static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
         return;
     }
     for (i = 0; i < conn->count; i++) cci__tiny_withdraw(cci__tiny_op_at(conn, i), CCI_ERR_RNR);
+}
+
+/* RFC 9002, 5.3. */
+static void cci__tiny_sample(cci__tiny_conn_t *conn, uint32_t sample) {
+    uint32_t mean = conn->srtt >> 3, off = sample > mean ? sample - mean : mean - sample;
+    sample = cci__max32(sample, 1);
+    if (conn->srtt == 0) {
+        conn->srtt = sample << 3;
+        conn->rttvar = sample << 1;
+        return;
+    }
+    conn->srtt += sample - mean;
+    conn->rttvar += off - (conn->rttvar >> 2);
+}
+
+/* The peer has taken something. Only what was sent once tells the round trip; until something does, the back-off stays
+ * (RFC 6298, 3 and 5.7). */
+static void cci__tiny_progress(cci__tiny_conn_t *conn, const cci__tiny_op_t *op, int is_sample) {
+    conn->taken = conn->ep->now;
+    if (is_sample) cci__tiny_sample(conn, conn->ep->now - op->sent);
+    if (is_sample || op->tries == 1) conn->fires = 0;
 }
 
 /* What is unacknowledged for too long counts as lost: the oldest, and all when that has happened often. */
@@ -15261,6 +15289,7 @@ static void cci__tiny_serve(cci__tiny_conn_t *conn, const uint8_t *ask) {
 
 /* A segment, or the word that there is none, for a READ that waits for it. */
 static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
+    const uint32_t bytes = cci__load16(frame + 2);
     uint32_t i;
     for (i = 0; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
@@ -15268,10 +15297,11 @@ static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
         if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
         if (frame[0] == CCI__FRAME_DENIED) {
             cci__tiny_withdraw_both(conn, i, CCI_ERR_RMA_HANDLE);
-        } else if (cci__load32(frame + 8) == 0 && cci__load16(frame + 2) == op->length) {
-            memcpy(op->u.rma.memory + (size_t)op->u.rma.done, frame + 16, op->length);
-            conn->taken = conn->ep->now;
-            conn->fires = 0;
+        } else if (cci__load32(frame + 8) == 0 && bytes > 0 && bytes <= op->u.rma.total - op->u.rma.done) {
+            op->length = bytes; /* of a try before, perhaps, which asked for more: that comes through, only late */
+            op->u.rma.segment = cci__max32(op->u.rma.segment, bytes);
+            memcpy(op->u.rma.memory + (size_t)op->u.rma.done, frame + 16, bytes);
+            cci__tiny_progress(conn, op, op->tries == 1);
             cci__tiny_took(op);
         }
         break;
@@ -15399,19 +15429,6 @@ static int cci__tiny_names(const uint8_t *ack, uint32_t below) {
     return 0;
 }
 
-/* RFC 9002, 5.3. */
-static void cci__tiny_sample(cci__tiny_conn_t *conn, uint32_t sample) {
-    uint32_t mean = conn->srtt >> 3, off = sample > mean ? sample - mean : mean - sample;
-    sample = cci__max32(sample, 1);
-    if (conn->srtt == 0) {
-        conn->srtt = sample << 3;
-        conn->rttvar = sample << 1;
-        return;
-    }
-    conn->srtt += sample - mean;
-    conn->rttvar += off - (conn->rttvar >> 2);
-}
-
 /* 0: it names what was never sent. */
 static int cci__tiny_on_ack(cci__tiny_conn_t *conn, const uint8_t *ack) {
     const uint32_t largest = cci__load32(ack + 4), expected = cci__load32(ack + 12);
@@ -15427,7 +15444,7 @@ static int cci__tiny_on_ack(cci__tiny_conn_t *conn, const uint8_t *ack) {
         if (op->tries == 0 || op->kind == CCI__FRAME_READ) continue;
         if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
         if (is_done || ((int32_t)below >= 0 && cci__tiny_names(ack, below))) {
-            if (below == 0 && op->tries == 1) cci__tiny_sample(conn, conn->ep->now - op->sent);
+            cci__tiny_progress(conn, op, below == 0 && op->tries == 1);
 #ifndef CCI_NO_RMA
             if (is_done && op->kind == CCI__FRAME_BULK) op->u.rma.done = op->u.rma.total - op->length;
 #endif
@@ -15437,8 +15454,8 @@ static int cci__tiny_on_ack(cci__tiny_conn_t *conn, const uint8_t *ack) {
             op->state = CCI__TINY_WAITS; /* lost */
     }
     if (is_new) {
-        conn->taken = conn->ep->now;
-        conn->pause = conn->fires = conn->is_refused = 0;
+        conn->pause = 0;
+        conn->is_refused = 0;
     }
     cci__tiny_free_ops(conn);
     return 1;
@@ -16005,10 +16022,14 @@ static cci__tiny_buf_t *cci__tiny_oldest(cci__tiny_t *ep, const cci__tiny_conn_t
 static int cci__tiny_message(cci__tiny_t *ep, cci_event_t **event) {
     cci__tiny_buf_t *buf = cci__tiny_oldest(ep, NULL);
     const uint8_t *frame;
-    uint32_t i = 0;
-    while (i < CCI_TINY_RECEIVES && ep->event[i].buf) i++;
+    uint32_t i, unused = CCI_TINY_RECEIVES, held = 0;
+    for (i = 0; i < CCI_TINY_RECEIVES; i++) {
+        held += ep->event[i].buf != NULL;
+        if (!ep->event[i].buf) unused = i;
+    }
+    i = unused;
     if (i == CCI_TINY_RECEIVES) return CCI_ENOBUFS;
-    if (!buf) return cci__tiny_spare(ep) == 0 ? CCI_ENOBUFS : CCI_EAGAIN;
+    if (!buf) return held > 0 && cci__tiny_spare(ep) == 0 ? CCI_ENOBUFS : CCI_EAGAIN;
     frame = (const uint8_t *)buf->bytes + buf->at;
     ep->event[i].buf = buf;
     *event = &ep->event[i].event;
