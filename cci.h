@@ -2116,6 +2116,45 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
     if (sent_ns >= flow->cut_ns) congestion->lost(flow, mtu, now_ns);
 }
 
+/* What a reduction of the window changes. When all that seemed lost has come, it is as it was before [RFC 4015]; CUBIC
+ * goes on from there towards its peak [RFC 9438 4.9]. */
+typedef struct cci_flow_before {
+    uint64_t cut_ns;
+    uint64_t window, threshold;
+    uint32_t peak;
+    uint16_t gain;
+} cci_flow_before_t;
+
+#ifdef CCI_NO_CONGESTION
+#define CCI__FLOW_CAN_UNDO 0
+#else
+#define CCI__FLOW_CAN_UNDO 1
+#endif
+
+CCI__UNUSED static void cci__flow_remember(const cci_flow_t *flow, cci_flow_before_t *before) {
+    if (!CCI__FLOW_CAN_UNDO) return;
+    before->cut_ns = flow->cut_ns;
+    before->window = flow->window;
+    before->threshold = flow->threshold;
+    before->peak = flow->peak;
+    before->gain = flow->gain;
+}
+
+CCI__UNUSED static void cci__flow_undo(cci_flow_t *flow, const cci_flow_before_t *before) {
+    if (!CCI__FLOW_CAN_UNDO) return;
+    flow->cut_ns = before->cut_ns;
+    if (flow->window < before->window) flow->window = before->window;
+    if (flow->threshold < before->threshold) flow->threshold = before->threshold;
+    flow->peak = before->peak;
+    flow->gain = before->gain;
+    flow->epoch_ns = 0;
+}
+
+/* `bytes` that counted as lost have come. */
+CCI__UNUSED static void cci__flow_was_late(cci_flow_t *flow, uint32_t bytes) {
+    if (CCI__FLOW_CAN_UNDO) flow->lost -= cci__min32(flow->lost, bytes);
+}
+
 /* ---- the numbers of packets and frames (tests/wire/wire.md) ---- */
 
 enum { /* packet types */
@@ -4001,6 +4040,12 @@ CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_
  * on with bulk writes on an unordered connection). Limits: the pool's; 32 ranges of packet numbers, 128 of sequence
  * numbers on an unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
  *
+ * Reordering: a packet is taken for lost when three that left later have been acknowledged. If it is acknowledged after
+ * all, that was a mistake: from then on a packet is lost when it is older than a round trip and a reordering window
+ * [RFC 8985], of as many quarters of the shortest round trip as packets are late by, four at most. The window loses a
+ * quarter for each 16 round trips that need less. When all that was taken for lost since a reduction of the congestion
+ * window has been acknowledged after all, the reduction is taken back [RFC 4015]. What was sent again stays counted.
+ *
  * Answers: what the program sends after it was given a message may answer it, and the peer's program is to learn that
  * its own message has arrived before it gets the answer. So the packet with the first message that was issued after one
  * was delivered carries an acknowledgement, however often it is repeated; on an unordered connection, each packet that
@@ -4085,6 +4130,7 @@ extern "C" {
 #define CCI__REL_SILENCE_NS (10 * 1000u)
 #define CCI__REL_STREAM 262144u /* bytes in a row that make a stream */
 #define CCI__REL_NAGLE_NS (50 * 1000u)
+#define CCI__REL_REORDER_ROUNDS 16u          /* round trips that the reordering window keeps its width without need */
 #define CCI__REL_ABSENCE_NS (2000 * CCI__MS) /* then a receiver with a gap asks whether the peer is still there */
 
 typedef struct cci_rel cci_rel_t;
@@ -4181,9 +4227,22 @@ typedef struct cci_rel_sent {
 } cci_rel_sent_t;
 
 /* What remains of a packet that was taken for lost, until its number is settled: a record without an item, in `late`.
- * It has the packet's number, time_ns and size; `offset` is the number that was next when it was given up. An
- * acknowledgement that still names it tells the round-trip time, and that it was only late. When a packet that was sent
- * after that has been acknowledged, it was lost indeed. */
+ * It has the packet's number, time_ns and size; `offset` is the number that was next when it was given up, `fragment` is
+ * 1 if others had overtaken it. An acknowledgement that still names it tells the round-trip time, and that it was only
+ * late. When a packet that was sent after that has been acknowledged, it was lost indeed. */
+
+/* The head of the list of those: a record, too. It has what the last reduction of the congestion window changed, for as
+ * long as all that was taken for lost since the one before it may still come. */
+typedef union cci_rel_late {
+    cci_rel_sent_t record;
+    struct {
+        cci_list_t node; /* first, as in the record */
+        cci_flow_before_t before;
+        uint32_t missing; /* packets that have not come; 0: the reduction stays */
+        uint32_t cut;     /* low bits of its time */
+    } head;
+} cci_rel_late_t;
+typedef char cci__rel_late_is_a_record[sizeof(cci_rel_late_t) == sizeof(cci_rel_sent_t) ? 1 : -1];
 
 /* A packet with messages that have been taken. It lies over the packet's header, in the buffer itself. */
 typedef struct cci_rel_run {
@@ -4334,7 +4393,7 @@ struct cci_rel {
     cci_list_t runs, bulks;          /* to be sent */
     cci_list_t held, follows;        /* waiting: for a fence, for an EXTERN item */
     cci_list_t flight, lost;         /* records: by number; to be sent again */
-    cci_rel_sent_t *late;            /* NULL, or a record whose node is the list of those taken for lost, by number */
+    cci_rel_late_t *late;            /* NULL, or a record whose node is the list of those taken for lost, by number */
     uint32_t in_flight, peer_window; /* bytes */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
@@ -4348,7 +4407,8 @@ struct cci_rel {
     uint64_t overdue_ns; /* since when a time-out waits for the answer to the last try; 0: none does */
     uint64_t taken;      /* the peer has said that it has all sequence numbers below */
     /* path MTU */
-    uint16_t large_lost;    /* windows in which large packets were lost, since one arrived */
+    uint8_t large_lost; /* windows in which large packets were lost, since one arrived */
+    uint8_t number_capacity;
     uint16_t doubts_number; /* low bits: a long sample counts only if the packet is not before it */
     uint32_t mtu, mtu_max, mtu_failed;
     uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
@@ -4359,7 +4419,11 @@ struct cci_rel {
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
     cci_range_t *numbers;  /* `few_numbers`, or a cci_rel_numbers_t of the pool */
-    uint32_t number_count, number_capacity;
+    uint32_t number_count;
+    uint32_t reordering : 3;    /* reordering window: quarters of a round trip; 0: packets have kept their order */
+    uint32_t round_trips : 5;   /* that no packet needed so much of it */
+    uint32_t round_number : 19; /* low bits: one more is over when a packet from here on is acknowledged */
+    uint32_t low_range : 5;     /* 1 + the range of a packet that came below all that an ACK names; 0: none did */
     uint32_t ack_count, ack_bytes;
     uint64_t ack_at_ns, largest_ns;
     uint64_t heard_ns;      /* when something sound last came, or the peer was last asked for a sign of life */
@@ -4635,9 +4699,10 @@ static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
 
 static void cci__rel_free_late(cci_rel_t *rel) {
     if (!rel->late) return;
-    while (!cci__list_empty(&rel->late->node))
-        cci__rel_free_record(rel, CCI__CONTAINER(rel->late->node.next, cci_rel_sent_t, node));
-    cci__rel_free_record(rel, rel->late);
+    while (!cci__list_empty(&rel->late->head.node))
+        cci__rel_free_record(rel, CCI__CONTAINER(rel->late->head.node.next, cci_rel_sent_t, node));
+    rel->late->record.in_flight = 0;
+    cci__rel_free_record(rel, &rel->late->record);
     rel->late = NULL;
 }
 
@@ -5331,23 +5396,26 @@ static uint64_t cci__rel_limit(const cci_rel_t *rel) {
 /* Writes an ACK of what has arrived into `at`; returns its bytes, 0 if it needs more than `room`. */
 static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, uint64_t now_ns) {
     uint32_t i = rel->number_count, more = 0, size;
-    uint64_t length, delay = (now_ns - cci__min64(rel->largest_ns, now_ns)) / 4000;
+    uint64_t lo, length, delay = (now_ns - cci__min64(rel->largest_ns, now_ns)) / 4000;
     if (i == 0 || room < 16) return 0;
-    i--;
+    lo = rel->numbers[--i].lo;
     at[0] = CCI__FRAME_ACK;
     cci__store16(at + 2, (uint32_t)cci__min64(delay, 0xffff));
     cci__store32(at + 4, (uint32_t)(rel->numbers[i].hi - 1));
     length = rel->numbers[i].hi - rel->numbers[i].lo;
     cci__store32(at + 8, (uint32_t)cci__min64(length, 0x7fffffff));
     cci__store32(at + 12, (uint32_t)rel->expected);
+    if (CCI__REL_RANGES > CCI__REL_ACK_MORE + 1 && CCI__UNLIKELY(rel->low_range > 0))
+        i = cci__min32(i, rel->low_range - 1u + CCI__REL_ACK_MORE);
+    rel->low_range = 0;
     while (i > 0 && more < CCI__REL_ACK_MORE && 16 + 4 * more + 8 <= room) {
-        uint64_t gap = rel->numbers[i].lo - rel->numbers[i - 1].hi;
+        uint64_t gap = lo - rel->numbers[i - 1].hi;
         length = rel->numbers[i - 1].hi - rel->numbers[i - 1].lo;
         if (gap > 0xffff) break;
         cci__store16(at + 16 + 4 * more, (uint32_t)gap);
         cci__store16(at + 18 + 4 * more, (uint32_t)cci__min64(length, 0xffff));
         more++;
-        i--;
+        lo = rel->numbers[--i].lo;
         if (length > 0xffff) break; /* the highest of them are named: the others were long ago */
     }
     at[1] = (uint8_t)more;
@@ -5462,9 +5530,11 @@ static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci
         even = cci__min32(cci__rel_find_slot(packet, item, fragment, &data), space);
     } else {
         data = (item->kind == CCI__ITEM_LENT ? item->bulk.data : frame + 8) + fragment;
-        if (fragment != item->fragment || fragment == 0 || item->even > space) /* first, lost, or another MTU */
-            item->even = cci__rel_even(length, space);
         even = item->even;
+        if (sent->is_fragment && sent->length <= space) /* lost, and it still fits: there may be no record for a rest */
+            even = sent->length;
+        else if (fragment != item->fragment || fragment == 0 || even > space) /* first, lost, or another MTU */
+            even = item->even = cci__rel_even(length, space);
     }
     at = packet->head + packet->head_length;
     if (rest >= even)
@@ -5836,6 +5906,7 @@ static int cci__rel_output_unreliable(cci_rel_t *rel, cci_rel_packet_t *packet, 
     if (cci__list_empty(&rel->runs)) return 0;
     item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     cci_rel_open_packet(rel, packet, rel->mtu, now_ns);
+    piece.is_fragment = 0;
     fits = cci__rel_write_run(rel, packet, item, &piece, item->sent, item->fragment, item->length);
     CCI_ASSERT(fits); /* the packet was empty */
     (void)fits;
@@ -6056,6 +6127,17 @@ static CCI__RARE uint64_t cci__rel_long_sample(cci_rel_t *rel, uint64_t number, 
     return cci__flow_believed_ns(sample_ns, rel->srtt_ns, rel->rttvar_ns);
 }
 
+/* Quarters of a round trip that packets are late by; 0 where that costs no window, which never shrinks. */
+static inline uint32_t cci__rel_reordering(const cci_rel_t *rel) {
+    return CCI__FLOW_CAN_UNDO ? rel->reordering : 0;
+}
+
+/* Packets overtake each other, and it is not known yet how much fits into the path: that round trips take longer tells
+ * of no queue then, and a loss is the queue's. */
+static int cci__rel_starts_blind(const cci_rel_t *rel) {
+    return CCI__UNLIKELY(cci__rel_reordering(rel) > 0) && rel->flow.window < rel->flow.threshold;
+}
+
 /* The acknowledgement of the packet came so long after it, of which the peer kept it for `delay` times 4 µs. */
 static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample_ns, uint32_t delay, uint64_t now_ns) {
     uint64_t delay_ns = delay * UINT64_C(4000);
@@ -6065,7 +6147,7 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample
 #ifndef CCI_NO_STATS
     rel->latest_rtt = (uint32_t)(sample_ns >> 4);
 #endif
-    cci__flow_sample(&rel->flow, sample_ns, now_ns);
+    if (!cci__rel_starts_blind(rel)) cci__flow_sample(&rel->flow, sample_ns, now_ns);
     if (CCI__UNLIKELY(sample_ns > 1000 * CCI__MS) && (sample_ns = cci__rel_long_sample(rel, number, sample_ns)) == 0)
         return;
     if (rel->srtt_ns == 0) {
@@ -6107,27 +6189,38 @@ static inline void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t
     if (item && --item->pieces == 0 && (item->flags & CCI__ITEM_SENT)) cci__rel_finish(rel, item);
 }
 
-/* The packet is about to be taken for lost: its number is kept, if there are records enough. */
-static CCI__RARE void cci__rel_remember(cci_rel_t *rel, const cci_rel_sent_t *sent) {
+/* Did the last reduction of the congestion window answer the loss of this packet, too? */
+static int cci__rel_is_in_cut(const cci_rel_t *rel, const cci_rel_sent_t *late) {
+    return CCI__FLOW_CAN_UNDO && rel->late->head.missing > 0 && late->time_ns >= rel->late->head.before.cut_ns;
+}
+
+/* The packet is about to be taken for lost, perhaps because others have overtaken it: its number is kept, if there are
+ * records enough. */
+static CCI__RARE int cci__rel_remember(cci_rel_t *rel, const cci_rel_sent_t *sent, uint32_t overtaken) {
     cci_rel_sent_t *late;
     cci_list_t *before;
-    if (sent->is_probe || rel->pool->record_free < rel->pool->record_total / 2) return;
+    if (sent->is_probe) return 1;
+    if (rel->pool->record_free < rel->pool->record_total / 2) return 0;
     if (!rel->late) {
-        rel->late = cci__rel_new_record(rel, NULL);
-        if (!rel->late) return;
-        cci__list_init(&rel->late->node);
+        rel->late = (cci_rel_late_t *)(void *)cci__rel_new_record(rel, NULL);
+        if (!rel->late) return 0;
+        cci__list_init(&rel->late->head.node);
+        rel->late->head.missing = 0;
     }
     late = cci__rel_new_record(rel, NULL);
-    if (!late) return;
+    if (!late) return 0;
     late->number = sent->number;
     late->time_ns = sent->time_ns;
     late->size = sent->size;
     late->offset = rel->next_number;
-    before = &rel->late->node;
-    while (before->prev != &rel->late->node &&
+    late->fragment = overtaken;
+    before = &rel->late->head.node;
+    while (before->prev != &rel->late->head.node &&
            CCI__CONTAINER(before->prev, cci_rel_sent_t, node)->number > late->number)
         before = before->prev;
     cci__list_insert(before, &late->node);
+    rel->late->head.missing += (uint32_t)cci__rel_is_in_cut(rel, late);
+    return 1;
 }
 
 /* The packet is taken to be lost: what it carried will be sent again. */
@@ -6150,14 +6243,17 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
     cci__list_append(&rel->lost, &sent->node);
 }
 
-/* Nothing was heard of the packet though it should have been. */
-static void cci__rel_missed(cci_rel_t *rel, cci_rel_sent_t *sent) {
+/* Nothing was heard of the packet though it should have been, or of others that left later. 0: it will not be known
+ * whether it was only late. */
+static int cci__rel_missed(cci_rel_t *rel, cci_rel_sent_t *sent, uint32_t overtaken) {
+    int is_kept = cci__rel_remember(rel, sent, overtaken);
+    if (CCI__FLOW_CAN_UNDO && !is_kept && rel->late) rel->late->head.missing = 0;
 #ifndef CCI_NO_STATS
     rel->pool->packets_lost++;
 #endif
     cci__rel_note(rel, CCI_REL_LOST);
-    cci__rel_remember(rel, sent);
     cci__rel_lost(rel, sent);
+    return is_kept;
 }
 
 /* The path has become smaller. */
@@ -6168,36 +6264,84 @@ static void cci__rel_shrink(cci_rel_t *rel) {
     rel->large_lost = 0;
 }
 
+/* The congestion window has been reduced for what was taken for lost since the reduction before, or, if that may still
+ * be taken back, since the one before that. is_kept: each of those packets is among the late ones. */
+static void cci__rel_note_cut(cci_rel_t *rel, const cci_flow_before_t *before, int is_kept) {
+    cci_rel_late_t *late = rel->late;
+    const cci_list_t *node;
+    if (!CCI__FLOW_CAN_UNDO || !late) return;
+    if (late->head.missing == 0 || late->head.cut != (uint32_t)before->cut_ns) late->head.before = *before;
+    late->head.cut = (uint32_t)rel->flow.cut_ns;
+    late->head.missing = 0;
+    for (node = late->head.node.next; node != &late->head.node && is_kept; node = node->next)
+        late->head.missing += CCI__CONTAINER(node, cci_rel_sent_t, node)->time_ns >= late->head.before.cut_ns;
+}
+
+/* A round trip as losses are reckoned; 0 if there is no sample yet. */
+static uint64_t cci__rel_round_trip_ns(const cci_rel_t *rel) {
+    return cci__max64(rel->srtt_ns, rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns);
+}
+
+/* A packet came that others had overtaken. Where packets do that, time alone tells which are lost [RFC 8985 6.2]: after
+ * a round trip, and as many quarters of the shortest one as a packet needed lately, up to four. */
+static CCI__RARE void cci__rel_reordered(cci_rel_t *rel, uint64_t sent_ns, uint64_t now_ns) {
+    uint64_t late_ns = now_ns - sent_ns - cci__min64(cci__rel_round_trip_ns(rel), now_ns - sent_ns), quarters;
+    if (rel->min_rtt_ns == CCI__NEVER) return;
+    quarters = cci__min64(late_ns * 4 / cci__max64(rel->min_rtt_ns, 1) + 1, 4);
+    if (quarters < rel->reordering) return;
+    rel->reordering = (uint32_t)quarters & 7;
+    rel->round_trips = 0;
+}
+
+/* What was under way when the last round trip began has been acknowledged. After some without need the window becomes
+ * smaller. */
+static CCI__RARE void cci__rel_end_round(cci_rel_t *rel) {
+    if ((((uint32_t)rel->largest_acked - rel->round_number) & 0x7ffff) >= 0x40000) return;
+    rel->round_number = (uint32_t)rel->next_number & 0x7ffff;
+    rel->round_trips = (rel->round_trips + 1u) % CCI__REL_REORDER_ROUNDS;
+    if (rel->round_trips == 0) rel->reordering = (rel->reordering - 1u) & 7;
+}
+
+/* So long after it left a packet is lost, if others that left later have arrived. */
+static uint64_t cci__rel_loss_wait_ns(const cci_rel_t *rel) {
+    uint64_t round_trip_ns = cci__rel_round_trip_ns(rel);
+    if (CCI__LIKELY(cci__rel_reordering(rel) == 0)) return cci__max64(round_trip_ns * 9 / 8, CCI__MS);
+    return round_trip_ns + rel->min_rtt_ns / 4 * rel->reordering;
+}
+
 /* Looks for packets that were sent well before one that has arrived [RFC 9002 6.1]. */
 static void cci__rel_look_for_loss(cci_rel_t *rel, uint64_t now_ns) {
-    uint64_t wait_ns =
-        cci__max64(cci__max64(rel->srtt_ns, rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns) * 9 / 8, CCI__MS);
+    uint64_t wait_ns = cci__rel_loss_wait_ns(rel), threshold = cci__rel_reordering(rel) ? CCI__NEVER / 2 : 3;
     cci_list_t *node = rel->flight.next, *next;
     uint64_t congested = 0, lost_ns = 0;
     uint32_t large = 0, lost_bytes = 0;
+    int is_kept = 1;
     for (; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
         if (sent->number >= rel->largest_acked) break;
-        if (sent->number + 3 <= rel->largest_acked || sent->time_ns + wait_ns <= now_ns) {
-            if (!sent->is_probe) {
-                congested = sent->number + 1;
-                lost_bytes += sent->size;
-                lost_ns = sent->time_ns;
-                large |= sent->size > rel->pool->base_mtu;
-            }
-            cci__rel_missed(rel, sent);
-        } else {
-            rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
+        if (sent->number + threshold > rel->largest_acked && sent->time_ns + wait_ns > now_ns) {
+            rel->loss_ns = sent->time_ns + wait_ns; /* those behind it left later */
+            break;
         }
+        if (!sent->is_probe) {
+            congested = sent->number + 1;
+            lost_bytes += sent->size;
+            lost_ns = sent->time_ns;
+            large |= sent->size > rel->pool->base_mtu;
+        }
+        is_kept &= cci__rel_missed(rel, sent, 1);
     }
     if (lost_bytes > 0) {
-        cci__flow_note_away(&rel->flow, rel->pool->away_ns, rel->srtt_ns);
+        cci_flow_before_t before;
+        cci__flow_remember(&rel->flow, &before);
+        cci__flow_note_away(&rel->flow, cci__rel_starts_blind(rel) ? CCI__NEVER : rel->pool->away_ns, rel->srtt_ns);
         cci__flow_lost(&rel->flow, rel->pool->congestion, lost_bytes, lost_ns, rel->mtu, now_ns);
+        if (CCI__FLOW_CAN_UNDO && rel->flow.cut_ns != before.cut_ns) cci__rel_note_cut(rel, &before, is_kept);
     }
     if (congested > rel->recovery_number) { /* once for each window */
         rel->recovery_number = rel->next_number;
-        rel->large_lost = (uint16_t)(rel->large_lost + large);
+        rel->large_lost = (uint8_t)cci__min32(rel->large_lost + large, 3);
         if (rel->large_lost >= 3 && rel->mtu > rel->pool->base_mtu) /* small ones arrive, large ones don't */
             cci__rel_shrink(rel);
     }
@@ -6327,6 +6471,12 @@ static void cci__rel_input_taken(cci_rel_t *rel, const uint8_t *frame, uint64_t 
 /* A packet that was taken for lost has arrived: what it carried need not be sent again, if it was not yet. */
 static void cci__rel_was_late(cci_rel_t *rel, cci_rel_sent_t *late, uint64_t now_ns) {
     cci_list_t *node = rel->lost.prev;
+    if (CCI__FLOW_CAN_UNDO && late->fragment) cci__rel_reordered(rel, late->time_ns, now_ns);
+    if (late->size > rel->pool->base_mtu) rel->large_lost = 0;
+    cci__flow_was_late(&rel->flow, late->size);
+    if (cci__rel_is_in_cut(rel, late) && --rel->late->head.missing == 0 &&
+        rel->late->head.cut == (uint32_t)rel->flow.cut_ns)
+        cci__flow_undo(&rel->flow, &rel->late->head.before);
     rel->largest_acked = cci__max64(rel->largest_acked, late->number);
     rel->probes = 0;
     while (node != &rel->lost && CCI__CONTAINER(node, cci_rel_sent_t, node)->number != late->number) node = node->prev;
@@ -6337,10 +6487,10 @@ static void cci__rel_was_late(cci_rel_t *rel, cci_rel_sent_t *late, uint64_t now
 /* The same ranges of an ACK for those packets. Returns when the one with the largest number was sent, CCI__NEVER if
  * that is none of them. */
 static CCI__RARE uint64_t cci__rel_ack_late(cci_rel_t *rel, const cci_range_t *range, uint32_t count, uint64_t now_ns) {
-    cci_list_t *node = rel->late->node.prev;
+    cci_list_t *node = rel->late->head.node.prev;
     uint64_t sent_ns = CCI__NEVER;
     uint32_t i = 0;
-    while (node != &rel->late->node) {
+    while (node != &rel->late->head.node) {
         cci_rel_sent_t *late = CCI__CONTAINER(node, cci_rel_sent_t, node);
         node = node->prev;
         while (i < count && late->number < range[i].lo) i++;
@@ -6353,11 +6503,14 @@ static CCI__RARE uint64_t cci__rel_ack_late(cci_rel_t *rel, const cci_range_t *r
 }
 
 /* Forgets those of which it is certain by now that they were lost, and all when nothing is under way. */
-static void cci__rel_settle_late(cci_rel_t *rel) {
+static void cci__rel_settle_late(cci_rel_t *rel, uint64_t now_ns) {
     int is_all = cci__list_empty(&rel->flight) && cci__list_empty(&rel->lost);
-    while (!is_all && !cci__list_empty(&rel->late->node)) {
-        cci_rel_sent_t *late = CCI__CONTAINER(rel->late->node.next, cci_rel_sent_t, node);
-        if (late->offset > rel->largest_acked) return;
+    while (!is_all && !cci__list_empty(&rel->late->head.node)) {
+        cci_rel_sent_t *late = CCI__CONTAINER(rel->late->head.node.next, cci_rel_sent_t, node);
+        if (late->offset > rel->largest_acked || now_ns < late->time_ns + 2 * cci__rel_round_trip_ns(rel)) return;
+        /* An unordered peer can name so many gaps only: there must not be more and more. */
+        if (CCI__FLOW_CAN_UNDO && !rel->ordered) rel->reordering = 0;
+        if (cci__rel_is_in_cut(rel, late)) rel->late->head.missing = 0;
         cci__rel_free_record(rel, late);
     }
     cci__rel_free_late(rel);
@@ -6368,7 +6521,8 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     cci_range_t range[CCI__REL_ACK_MORE + 1];
     uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
-    uint64_t largest, sent_ns = 0, sample_ns = CCI__NEVER;
+    uint64_t largest, sent_ns = 0, sample_ns = CCI__NEVER,
+                      overtaken = cci__rel_reordering(rel) ? rel->largest_acked : 0;
     cci_list_t *node;
     if (count == 0) return 0;
     largest = range[0].hi - 1;
@@ -6385,6 +6539,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         rel->largest_acked = cci__max64(rel->largest_acked, sent->number);
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
+        if (CCI__UNLIKELY(sent->number < overtaken)) cci__rel_reordered(rel, sent_ns, now_ns);
         rel->probes = 0;
         if (CCI__UNLIKELY(rel->unsure) && !rel->ordered && sent->number >= rel->by.unsure_from && sent->fragment == 0 &&
             sent->item && (sent->item->flags & CCI__ITEM_ANSWER))
@@ -6394,8 +6549,9 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     if (now_ns > sample_ns) cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, cci__load16(frame + 2), now_ns);
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
+    if (CCI__UNLIKELY(cci__rel_reordering(rel) > 0)) cci__rel_end_round(rel);
     cci__rel_detect_loss(rel, now_ns);
-    if (CCI__UNLIKELY(rel->late != NULL)) cci__rel_settle_late(rel);
+    if (CCI__UNLIKELY(rel->late != NULL)) cci__rel_settle_late(rel, now_ns);
     return 1;
 }
 
@@ -7108,6 +7264,14 @@ static void cci__rel_note_number(cci_rel_t *rel, uint64_t number) {
         (void)cci__ranges_add(rel->numbers, &rel->number_count, rel->number_capacity, number, number + 1);
 }
 
+/* There are more ranges than an ACK can name, and a packet has come out of order: the next one goes down to it, and
+ * leaves out others. */
+static void cci__rel_note_low(cci_rel_t *rel, uint64_t number) {
+    uint32_t i = 0;
+    while (i < rel->number_count && rel->numbers[i].hi <= number) i++;
+    if (i + CCI__REL_ACK_MORE + 1 < rel->number_count) rel->low_range = (i + 1) & 31;
+}
+
 /* The whole number of a packet that comes now with these low bits. */
 CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
     return cci__expand32(number_low, rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number);
@@ -7211,6 +7375,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (CCI__UNLIKELY(cci__ranges_add(rel->numbers, &rel->number_count, rel->number_capacity, number, number + 1) ==
                       CCI__RANGE_FULL))
         cci__rel_note_number(rel, number);
+    if (CCI__REL_RANGES > CCI__REL_ACK_MORE + 1 && CCI__UNLIKELY(gap && rel->number_count > CCI__REL_ACK_MORE + 1))
+        cci__rel_note_low(rel, number);
     if (number >= top) rel->largest_ns = now_ns;
     if (rel->reliable ? eliciting : pinged) cci__rel_owe(rel, length, gap, now_ns);
     return number >= top ? CCI_REL_NEWEST : CCI_REL_SOUND;
@@ -7338,7 +7504,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
         rel->last_sent_ns = now_ns;
         if (sent->is_probe) {
-            cci__rel_missed(rel, sent);
+            (void)cci__rel_missed(rel, sent, 0);
             return;
         }
         rel->probes = (uint16_t)(rel->probes + (rel->probes < UINT16_MAX));
@@ -7347,11 +7513,15 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
             cci__rel_shrink(rel);
         if (rel->probes >= 3) { /* nothing comes back: all of it counts as lost, and one packet tries the path */
+            cci_flow_before_t before;
+            int is_kept = 1;
+            cci__flow_remember(&rel->flow, &before);
             while (!cci__list_empty(&rel->flight))
-                cci__rel_missed(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
+                is_kept &= cci__rel_missed(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node), 0);
             rel->flow.window = 2 * (uint64_t)rel->mtu;
+            cci__rel_note_cut(rel, &before, is_kept);
         } else {
-            cci__rel_missed(rel, sent);
+            (void)cci__rel_missed(rel, sent, 0);
         }
         rel->shuffled = 1;
     }
@@ -7367,7 +7537,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         rel->heard_ns = now_ns;
         rel->ping = 1;
     }
-    if (rel->late) cci__rel_settle_late(rel);
+    if (rel->late) cci__rel_settle_late(rel, now_ns);
 }
 
 #ifdef __cplusplus
@@ -7433,11 +7603,12 @@ typedef struct cci_rma_chunk {
     uint64_t offset;
     uint64_t missing, asked; /* segments: those that have not come, and those of them that are under way */
     uint64_t sent_ns, passed_ns;
-    uint32_t length, segment;
-    uint32_t id;
+    uint32_t length, id;
+    uint16_t segment;
     uint8_t tries, heard; /* times it was asked for once more; 1: something has come since */
     uint8_t passed;       /* segments that have come of what was asked for later */
     uint8_t again;        /* nothing of it is under way: it is to be asked for once more */
+    uint8_t is_late;      /* one of the `late` of its reader */
 } cci_rma_chunk_t;
 
 /* A request of a peer that is being answered. */
@@ -7464,6 +7635,11 @@ struct cci_rma_reader {
     uint32_t denied[8], denied_count;
     uint32_t patience; /* quarters of a round trip: the more often something came after it had been taken for lost */
     uint64_t patience_since_ns;
+#ifndef CCI_NO_CONGESTION
+    cci_flow_before_t before; /* the last reduction of the congestion window, */
+    uint64_t cut_ns;          /* and when that was; 0: it stays */
+    uint32_t late;            /* chunks that were taken for lost and may yet come: then it is taken back */
+#endif
 };
 
 typedef struct cci_rma_table {
@@ -7624,8 +7800,24 @@ static uint32_t cci__rma_bytes(const cci_rma_chunk_t *chunk, uint64_t bits) {
     return bytes;
 }
 
+/* A chunk that was taken for lost has come, or was lost indeed. */
+static void cci__rma_settle(cci_rma_reader_t *reader, cci_rma_chunk_t *chunk, int has_come) {
+#ifndef CCI_NO_CONGESTION
+    if (!chunk->is_late) return;
+    chunk->is_late = 0;
+    reader->late--;
+    if (!has_come || reader->cut_ns != reader->flow.cut_ns) reader->cut_ns = 0;
+    if (reader->late > 0 || reader->cut_ns == 0) return;
+    cci__flow_undo(&reader->flow, &reader->before);
+    reader->cut_ns = 0;
+#else
+    (void)reader, (void)chunk, (void)has_come;
+#endif
+}
+
 static void cci__rma_free_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
     CCI_ASSERT(chunk->read);
+    cci__rma_settle(reader, chunk, 0);
     reader->outstanding -= cci__rma_bytes(chunk, chunk->asked);
     reader->again -= chunk->again;
     reader->chunk_count--;
@@ -7698,6 +7890,32 @@ static void cci__rma_again(cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
     chunk->again = 1;
 }
 
+/* Packets overtake each other, and it is not known yet how much fits into the path: that round trips take longer tells
+ * of no queue then, and a loss is the queue's. */
+static int cci__rma_starts_blind(const cci_rma_reader_t *reader) {
+    return CCI__FLOW_CAN_UNDO && reader->patience > 0 && reader->flow.window < reader->flow.threshold;
+}
+
+/* The chunk is taken for lost: the window may shrink, and grow again if this and all others before have come. */
+static void cci__rma_congested(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk, uint32_t bytes,
+                               uint64_t now_ns) {
+    uint64_t away_ns = cci__rma_starts_blind(reader) ? CCI__NEVER : table->away_ns;
+#ifndef CCI_NO_CONGESTION
+    cci_flow_before_t before;
+    cci__flow_remember(&reader->flow, &before);
+#endif
+    cci__flow_note_away(&reader->flow, away_ns, reader->srtt_ns);
+    cci__flow_lost(&reader->flow, table->congestion, bytes, chunk->sent_ns, reader->segment, now_ns);
+#ifndef CCI_NO_CONGESTION
+    if (reader->flow.cut_ns != before.cut_ns) {
+        if (reader->late == 0 || reader->cut_ns != before.cut_ns) reader->before = before;
+        reader->cut_ns = reader->flow.cut_ns;
+    }
+    reader->late += !chunk->is_late;
+    chunk->is_late = 1;
+#endif
+}
+
 /* What was asked for of the chunk, and has not come, will not come. */
 static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk, uint64_t now_ns) {
     uint32_t bytes = cci__rma_bytes(chunk, chunk->asked);
@@ -7708,8 +7926,7 @@ static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_
     table->reads_again++;
     if (!chunk->heard) /* one packet was lost, the request */
         bytes = cci__min32(bytes, reader->segment);
-    cci__flow_note_away(&reader->flow, table->away_ns, reader->srtt_ns);
-    cci__flow_lost(&reader->flow, table->congestion, bytes, chunk->sent_ns, reader->segment, now_ns);
+    cci__rma_congested(table, reader, chunk, bytes, now_ns);
 }
 
 /* Bytes of the next chunk: a part of the window, in whole segments. */
@@ -7755,11 +7972,11 @@ static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reade
     chunk->read = read;
     chunk->offset = read->asked;
     chunk->length = (uint32_t)cci__min64(cci__rma_chunk_size(table, reader), read->length - read->asked);
-    chunk->segment = segment;
+    chunk->segment = (uint16_t)segment;
     count = (chunk->length + segment - 1) / segment;
     chunk->missing = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
     chunk->asked = chunk->missing;
-    chunk->tries = chunk->heard = chunk->passed = chunk->again = 0;
+    chunk->tries = chunk->heard = chunk->passed = chunk->again = chunk->is_late = 0;
     read->asked += chunk->length;
     read->chunks++;
     if (read->asked == read->length) cci__list_remove(&read->node); /* nothing more to ask for; its chunks know it */
@@ -7776,7 +7993,7 @@ static void cci__rma_shrink(cci_rma_chunk_t *chunk, uint32_t segment) {
         uint32_t first = i * segment, last = cci__min32(first + segment, chunk->length) - 1;
         missing |= ((chunk->missing >> first / chunk->segment | chunk->missing >> last / chunk->segment) & 1) << i;
     }
-    chunk->segment = segment;
+    chunk->segment = (uint16_t)segment;
     chunk->missing = missing;
     chunk->read->arrived -= cci__rma_bytes(chunk, missing) - before;
     chunk->id += 0x10000; /* what was cut otherwise has another number */
@@ -7840,7 +8057,7 @@ CCI_API int cci_rma_wants_to_ask(const cci_rma_table_t *table, const cci_rma_rea
 /* The first of what a chunk asked for, asked once, tells the round-trip time. */
 static void cci__rma_sample(cci_rma_reader_t *reader, uint64_t sample_ns, uint64_t now_ns) {
     uint64_t off;
-    cci__flow_sample(&reader->flow, sample_ns, now_ns);
+    if (!cci__rma_starts_blind(reader)) cci__flow_sample(&reader->flow, sample_ns, now_ns);
     sample_ns = cci__flow_believed_ns(sample_ns, reader->srtt_ns, reader->rttvar_ns);
     off = reader->srtt_ns > sample_ns ? reader->srtt_ns - sample_ns : sample_ns - reader->srtt_ns;
     reader->rttvar_ns = reader->srtt_ns ? (3 * reader->rttvar_ns + off) / 4 : sample_ns / 2;
@@ -7861,15 +8078,18 @@ static void cci__rma_arrived(cci_rma_table_t *table, cci_rma_reader_t *reader, c
                              int was_asked, uint64_t now_ns) {
     uint64_t patience_ns;
     cci_list_t *node;
+    int is_late = !was_asked || (chunk->tries > 0 && now_ns - chunk->sent_ns < cci__flow_shortest_ns(&reader->flow));
     reader->heard_ns = now_ns;
-    if (!was_asked || (chunk->tries > 0 && now_ns - chunk->sent_ns < cci__flow_shortest_ns(&reader->flow)))
-        cci__rma_wait_longer(reader, now_ns);
+    if (is_late) cci__rma_wait_longer(reader, now_ns);
     patience_ns = reader->patience * reader->srtt_ns / 4;
     if (chunk->tries == 0 && !chunk->heard) cci__rma_sample(reader, now_ns - chunk->sent_ns, now_ns);
     chunk->heard = 1;
     cci__flow_arrived(&reader->flow, table->congestion, bytes, chunk->sent_ns,
                       !cci__list_empty(&reader->reads) && reader->flow.window <= table->receive_window, reader->segment,
                       now_ns);
+    if (is_late) cci__flow_was_late(&reader->flow, bytes);
+    if (chunk->missing == 0 || !is_late) cci__rma_settle(reader, chunk, is_late);
+    if (is_late) return;                                      /* it was asked for earlier than its place says */
     for (node = reader->chunks.next; node != &chunk->node;) { /* what was asked for before, and has not come */
         cci_rma_chunk_t *earlier = CCI__CONTAINER(node, cci_rma_chunk_t, node);
         node = node->next;

@@ -636,6 +636,53 @@ static void test_shallow_queue(void **state) {
     assert_true(r.dropped < 0.12);
 }
 
+/* Packets that come late are not lost: 100 Mbit/s and 20 ms, where a share of the packets comes up to half a round trip later
+ * than the others, in both directions. The least of ten seeds. */
+static void reorder(enum kind kind) {
+    static const uint32_t shares[] = {10000, 50000, 100000, 300000, 500000, 1000000};
+    measurement_t m = path(kind, 100, 20000);
+    double clean[10];
+    uint32_t i;
+    m.warm_up_s = 3;
+    m.seconds = 1;
+    for (m.seed = 1; m.seed <= 10; m.seed++) {
+        clean[m.seed - 1] = measure(&m).total;
+        assert_true(clean[m.seed - 1] * 8 > 0.9 * 1e6 * (double)m.rate_mbit);
+    }
+    m.late_us = m.rtt_us / 2;
+    for (i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+        double least = 1e9;
+        uint64_t again = 0;
+        m.late_per_million = shares[i];
+        for (m.seed = 1; m.seed <= 10; m.seed++) {
+            result_t r = measure(&m);
+            if (r.total / clean[m.seed - 1] < least)
+                least = r.total / clean[m.seed - 1];
+            again = r.again > again ? r.again : again;
+        }
+        printf("kind %d, %3g %% late: %.3f of the rate without, %u sent again at most\n", (int)kind, shares[i] / 1e4, least,
+               (unsigned)again);
+        if (least < 0.9)
+            fail_msg("%.3f is less than 0.9", least);
+    }
+}
+
+static void test_late_messages(void **state) {
+    (void)state;
+    reorder(STREAM_RO);
+    reorder(STREAM_RU);
+}
+
+static void test_late_writes(void **state) {
+    (void)state;
+    reorder(WRITES);
+}
+
+static void test_late_reads(void **state) {
+    (void)state;
+    reorder(READS);
+}
+
 /* Nothing is sent again that was not lost, but for a probe now and then. */
 static void test_nothing_twice(void **state) {
     static const uint32_t losses[] = {0, 10000, 50000};
@@ -794,6 +841,9 @@ static int test_all(void) {
         NAMED(test_fair_to_cubic, "a flow shares a bottleneck fairly with one and three CUBIC-like ones"),
         NAMED(test_fair_to_itself, "two and four of our flows share a bottleneck fairly"),
         NAMED(test_shallow_queue, "a path that drops without queueing is not flooded"),
+        NAMED(test_late_messages, "messages keep 0.9 of the rate where packets come late by up to half a round trip"),
+        NAMED(test_late_writes, "writes do so too"),
+        NAMED(test_late_reads, "reads do so too"),
         NAMED(test_nothing_twice, "nothing is sent again that was not lost"),
         NAMED(test_long_paths, "round trips of 1, 3 and 10 s end nothing, and 1 % is sent again in vain at most"),
         NAMED(test_cable_pulled_out, "a cable that is out for less than a time-out ends nothing, and all goes on soon after"),

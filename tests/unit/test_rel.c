@@ -1769,6 +1769,137 @@ static void test_an_ack_names_the_end_of_a_long_range(void **state) {
     world_end(w);
 }
 
+/* There are more ranges than an ACK has room for, and what comes fills one of the lowest. */
+static void test_an_ack_goes_down_to_what_came_out_of_order(void **state) {
+    world_t *w = world_new(1018, CCI_CONN_ATTR_RO, 1200);
+    cci_rel_t *rel = &w->side[1].rel;
+    cci_range_t ranges[24], named[CCI__REL_ACK_MORE + 1];
+    uint8_t frame[128];
+    uint32_t i, size;
+    (void)state;
+    for (i = 0; i < 24; i++) {
+        ranges[i].lo = 10 * i + 5;
+        ranges[i].hi = 10 * i + 8;
+    }
+    rel->numbers = ranges;
+    rel->number_count = 24;
+    cci__rel_note_low(rel, 10 * 2 + 6);
+    size = cci__rel_write_ack(rel, frame, sizeof frame, w->now_ns);
+    assert_int_equal(cci__rel_parse_ack(frame, size, 1000, named), CCI__REL_ACK_MORE + 1);
+    assert_int_equal(named[0].hi, 10 * 23 + 8);
+    assert_int_equal(named[1].hi, 10 * (2 + CCI__REL_ACK_MORE - 1) + 8);
+    assert_int_equal(named[CCI__REL_ACK_MORE].lo, 10 * 2 + 5);
+    cci__rel_note_low(rel, 10 * 20 + 6); /* this one is named anyway */
+    size = cci__rel_write_ack(rel, frame, sizeof frame, w->now_ns);
+    assert_int_equal(cci__rel_parse_ack(frame, size, 1000, named), CCI__REL_ACK_MORE + 1);
+    assert_int_equal(named[CCI__REL_ACK_MORE].lo, 10 * (23 - CCI__REL_ACK_MORE) + 5);
+    rel->numbers = rel->few_numbers;
+    rel->number_count = 0;
+    world_end(w);
+}
+
+/* Eight messages leave together on a path of 0.2 ms, where every loss halves the window. The first of them comes so much later
+ * than the others (0: not at all). Returns the window before; what it was in between is in *cut. */
+static uint64_t send_one_late(world_t *w, uint64_t late_ns, uint64_t *cut) {
+    side_t *s = &w->side[0];
+    uint64_t window = s->rel.flow.window, until = w->now_ns + 1000 * MS;
+    uint32_t n;
+    s->pool.congestion = cci__find_congestion("newreno");
+    for (n = 0; n < 8; n++) send_sure(s, 1000);
+    side_output(s);
+    assert_true(w->flying_count >= 8 && w->flying[0].to == &w->side[1]);
+    w->flying[0].at_ns += late_ns;
+    if (late_ns == 0) {
+        buf_drop(w->flying[0].buf);
+        memmove(&w->flying[0], &w->flying[1], --w->flying_count * sizeof w->flying[0]);
+    }
+    *cut = window;
+    while (!world_idle(w) && w->now_ns < until) {
+        step(w);
+        *cut = cci__min64(*cut, s->rel.flow.window);
+    }
+    assert_all_well(s);
+    return window;
+}
+
+static world_t *world_that_knows_its_path(uint64_t seed, int attribute) {
+    world_t *w = world_new(seed, attribute, 1200);
+    uint32_t n;
+    for (n = 0; n < 8; n++) {
+        send_sure(&w->side[0], 1000);
+        assert_true(run_until_idle(w, 1000 * MS));
+    }
+    return w;
+}
+
+static void test_a_packet_that_was_only_late_gives_the_window_back(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_that_knows_its_path(1040 + i, attributes[i]);
+        side_t *s = &w->side[0];
+        uint64_t before, cut;
+        before = send_one_late(w, 100 * US, &cut);
+        assert_int_equal(s->pool.packets_lost, 1);
+        assert_int_equal(s->pool.retransmitted, 1); /* it was sent again, whatever became of the first */
+        assert_true(cut <= before / 2 + 2000);
+        assert_true(s->rel.flow.window >= before && s->rel.flow.threshold == CCI__NEVER);
+        world_end(w);
+    }
+}
+
+static void test_a_packet_that_was_lost_does_not(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_that_knows_its_path(1042 + i, attributes[i]);
+        side_t *s = &w->side[0];
+        uint64_t before, cut;
+        before = send_one_late(w, 0, &cut);
+        assert_int_equal(s->pool.packets_lost, 1);
+        assert_int_equal(s->pool.retransmitted, 1);
+        assert_int_equal(s->rel.reordering, 0);
+        assert_true(s->rel.flow.window < before && s->rel.flow.threshold < before);
+        world_end(w);
+    }
+}
+
+/* Three packets that came first tell of a loss while packets keep their order, and a time after one was late. */
+static void test_the_reordering_window_grows_with_need_and_shrinks_without(void **state) {
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_that_knows_its_path(1044 + i, attributes[i]);
+        side_t *s = &w->side[0];
+        uint32_t most;
+        uint64_t cut;
+        (void)send_one_late(w, 40 * US, &cut);
+        assert_int_equal(s->pool.packets_lost, 1);
+        most = s->rel.reordering;
+        assert_true(most >= 1 && most <= 2);
+        for (n = 0; n < 8; n++) { /* so much is no loss any more, and the window stays as wide as need be */
+            (void)send_one_late(w, 40 * US, &cut);
+            run_for(w, MS);
+        }
+        assert_int_equal(s->pool.packets_lost, 1);
+        assert_int_equal(s->rel.reordering, most);
+        (void)send_one_late(w, 160 * US, &cut);
+        assert_int_equal(s->pool.packets_lost, 2);
+        assert_true(s->rel.reordering > most);
+        most = s->rel.reordering;
+        for (n = 0; n < 400 && s->rel.reordering > 0; n++) {
+            send_sure(s, 1000);
+            assert_true(run_until_idle(w, 1000 * MS));
+            assert_true(s->rel.reordering <= most && s->rel.reordering + 1 >= most);
+            most = s->rel.reordering;
+        }
+        assert_true(n > 2 * CCI__REL_REORDER_ROUNDS && n < 400);
+        (void)send_one_late(w, 40 * US, &cut);
+        assert_int_equal(s->pool.packets_lost, 3);
+        world_end(w);
+    }
+}
+
 /* Every packet counts as lost before its acknowledgement comes, which tells of the path all the same. */
 static void test_a_round_trip_longer_than_the_time_outs_is_learnt(void **state) {
     static const uint64_t round_trips_ns[] = {1000 * MS, 3000 * MS, 10000 * MS};
@@ -2253,6 +2384,10 @@ int main(void) {
         cmocka_unit_test(test_a_late_repetition_after_a_pause_is_not_answered_for_ever),
         cmocka_unit_test(test_a_pool_without_blocks_says_so_and_recovers),
         cmocka_unit_test(test_an_ack_names_the_end_of_a_long_range),
+        cmocka_unit_test(test_an_ack_goes_down_to_what_came_out_of_order),
+        cmocka_unit_test(test_a_packet_that_was_only_late_gives_the_window_back),
+        cmocka_unit_test(test_a_packet_that_was_lost_does_not),
+        cmocka_unit_test(test_the_reordering_window_grows_with_need_and_shrinks_without),
         cmocka_unit_test(test_a_round_trip_longer_than_the_time_outs_is_learnt),
         cmocka_unit_test(test_a_pause_of_a_program_is_no_round_trip),
         cmocka_unit_test(test_an_acknowledgement_that_waited_for_long_is_no_round_trip),
