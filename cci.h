@@ -535,7 +535,8 @@ typedef enum cci_event_type {
     CCI_EVENT_ACCEPT,                 /* accept:     the outcome of cci_accept()                                */
     CCI_EVENT_KEEPALIVE_TIMEDOUT,     /* keepalive:  the peer did not answer; the option is now 0               */
     CCI_EVENT_ENDPOINT_DEVICE_FAILED, /* dev_failed: the device of the endpoint is gone or down                */
-    CCI_EVENT_DISCONNECT              /* disconnect: a connection has ended; only if CCI_OPT_ENDPT_EVENT_MASK asks */
+    CCI_EVENT_DISCONNECT,             /* disconnect: a connection has ended; only if CCI_OPT_ENDPT_EVENT_MASK asks */
+    CCI_EVENT_STATUS                  /* status:     news of the device or of a path; likewise                  */
 } cci_event_type_t;
 
 typedef struct cci_event_send { /* [5.12] */
@@ -604,6 +605,31 @@ typedef struct cci_event_disconnect {
     void *context; /* the connection's */
 } cci_event_disconnect_t;
 
+/* What CCI_EVENT_STATUS tells. */
+typedef enum cci_status_what {
+    CCI_STATUS_DEVICE_UP,       /* it works again; value: 0                                                  */
+    CCI_STATUS_DEVICE_DOWN,     /* behind CCI_EVENT_ENDPOINT_DEVICE_FAILED; value: 0                         */
+    CCI_STATUS_ADDRESS_CHANGED, /* value 0: the interface has lost the endpoint's address; 1: it has it again */
+    CCI_STATUS_MTU_CHANGED,     /* of the device; value: bytes                                               */
+    CCI_STATUS_PATH_SUSPENDED,  /* the peer has not answered for three probe time-outs; value: 0             */
+    CCI_STATUS_PATH_RESUMED,    /* it is heard again; value: 0                                               */
+    CCI_STATUS_PATH_MTU,        /* value: bytes of the largest packet, as path_mtu in cci_conn_stats_t       */
+    CCI_STATUS_PEER_MOVED       /* to the address that CCI_OPT_CONN_PEER_URI gives; value: 0                 */
+} cci_status_what_t;
+
+/* Beyond CCI 0.3.0: comes if CCI_OPT_ENDPT_EVENT_MASK has the bit 1u << CCI_EVENT_STATUS, which takes about 180 bytes
+ * for each connection, for nothing but these events. They come in the order in which things happened, and before
+ * messages and completions that wait. Of each kind one at most waits for each connection, and for the device: the
+ * newest, in its own place. None comes of a connection before its CONNECT or ACCEPT event, nor behind its DISCONNECT
+ * event or cci_disconnect(). Which of them a transport has its header says; datagrams have all of paths, reliable
+ * connections alone are suspended. */
+typedef struct cci_event_status {
+    cci_event_type_t type;
+    cci_status_what_t what;
+    cci_connection_t *connection; /* NULL: it is about the device */
+    uint64_t value;
+} cci_event_status_t;
+
 typedef union cci_event { /* [5.5] */
     cci_event_type_t type;
     cci_event_send_t send;
@@ -614,6 +640,7 @@ typedef union cci_event { /* [5.5] */
     cci_event_keepalive_timedout_t keepalive;
     cci_event_endpoint_device_failed_t dev_failed;
     cci_event_disconnect_t disconnect;
+    cci_event_status_t status;
 } cci_event_t;
 
 /* ---- options [4.6] ---------------------------------------------------------------------------------------------- */
@@ -630,7 +657,7 @@ typedef enum cci_opt_name {
     CCI_OPT_CONN_KEEPALIVE_TIMEOUT,  /* uint32_t µs, get and set                                                    */
     /* Beyond CCI 0.3.0: */
     /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0. Any other bit is
-     * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway */
+     * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway. CCI_ENOMEM */
     CCI_OPT_ENDPT_EVENT_MASK,
     /* char *, get: who the peer is, as in cci_event_connect_request_t, or the multicast group; the program frees it.
      * CCI_ERR_NOT_IMPLEMENTED: the transport can't say */
@@ -675,7 +702,8 @@ typedef struct cci_endpt_stats {
     uint32_t send_buffers_used, send_buffers_most; /* with messages that are pending                                  */
 } cci_endpt_stats_t;
 
-/* Beyond CCI 0.3.0: of a connection. Any thread may ask. */
+/* Beyond CCI 0.3.0: of a connection. Any thread may ask. What a transport can't count is 0: sisci, and verbs in mode
+ * rc, count messages and RMAs of this side. */
 typedef struct cci_conn_stats {
     /* Counted where CCI_OPT_ENDPT_CONN_STATS is 1: since the connection was made, or since the option was set if that
      * was later. Pauses without traffic don't matter. 0 otherwise. */
@@ -1187,6 +1215,12 @@ typedef struct cci_link_rx {
     cci_link_addr_t group; /* out                                                             */
 } cci_link_rx_t;
 
+/* What a link sees of its device. A change becomes a CCI_EVENT_STATUS. */
+typedef struct cci_link_state {
+    uint32_t mtu;           /* bytes; 0: not known                                     */
+    uint32_t lacks_address; /* 1: the device has lost the address that the link is at */
+} cci_link_state_t;
+
 /* What `open` tells about the link; it comes zeroed, but for `share`. */
 typedef struct cci_link_info {
     uint32_t mtu;            /* bytes of the largest datagram that the device can carry; at least 256, besides a
@@ -1216,7 +1250,8 @@ typedef struct cci_link_info {
      * request is repeated, under the lock; must not wait. Nothing proves what it says: one line of the log is all that
      * comes of it. */
     int (*refused)(void *link, const cci_link_addr_t *to);
-    const uint64_t *system_calls; /* NULL, or where the link counts them, under the endpoint's lock              */
+    const uint64_t *system_calls;  /* NULL, or where the link counts them, under the endpoint's lock              */
+    const cci_link_state_t *state; /* NULL, or what `up` brings up to date                                       */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -2229,6 +2264,7 @@ CCI_API const char *cci_event_type_str(cci_event_type_t type) {
     case CCI_EVENT_KEEPALIVE_TIMEDOUT: return "CCI_EVENT_KEEPALIVE_TIMEDOUT";
     case CCI_EVENT_ENDPOINT_DEVICE_FAILED: return "CCI_EVENT_ENDPOINT_DEVICE_FAILED";
     case CCI_EVENT_DISCONNECT: return "CCI_EVENT_DISCONNECT";
+    case CCI_EVENT_STATUS: return "CCI_EVENT_STATUS";
     default: return NULL;
     }
 }
@@ -2427,8 +2463,8 @@ typedef struct cci_evq_buffer {
     uint32_t reserved;
 } cci_evq_buffer_t;
 
-/* Which pool an event returns to. */
-enum { CCI_EVQ_RECV, CCI_EVQ_CONTROL, CCI_EVQ_OPERATION };
+/* Which pool an event returns to. The last two are the user's. */
+enum { CCI_EVQ_RECV, CCI_EVQ_CONTROL, CCI_EVQ_OPERATION, CCI_EVQ_STATUS };
 
 typedef struct cci_evq_event {
     cci_event_base_t base; /* first: a pointer to the program's event is a pointer to this */
@@ -3997,9 +4033,9 @@ CCI_API void cci_conn_path_response(cci_conn_path_t *path, uint8_t *frame) {
     cci__conn_path_frame(frame, CCI__FRAME_RESPONSE, path->response);
 }
 
-/* A CHALLENGE or RESPONSE of the peer's, which moves it if it is the right one. */
-CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_conn_path_t *path, const uint8_t *frame,
-                                 uint64_t now_ns) {
+/* A CHALLENGE or RESPONSE of the peer's, which moves it if it is the right one: 1. */
+CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_conn_path_t *path, const uint8_t *frame,
+                                uint64_t now_ns) {
     uint64_t bits = cci__load64(frame + 8);
     if (frame[0] == CCI__FRAME_CHALLENGE) {
         path->response = bits;
@@ -4007,7 +4043,9 @@ CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_
     } else if (path->challenge && path->challenge == bits) {
         path->challenge = 0;
         cci_conn_move(table, conn, &path->to, now_ns);
+        return 1;
     }
+    return 0;
 }
 
 #ifdef __cplusplus
@@ -4316,7 +4354,9 @@ enum {
     CCI_REL_RETRANSMITTED, /* a packet carries again what an earlier one carried */
     CCI_REL_LOST,          /* a packet is taken for lost */
     CCI_REL_NOT_READY,     /* the peer had no buffer */
-    CCI_REL_NOTES
+    CCI_REL_NOTES,
+    CCI_REL_SILENT = CCI_REL_NOTES, /* three probe time-outs have passed without an answer */
+    CCI_REL_MTU                     /* the path's MTU is another */
 };
 
 /* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes
@@ -4347,6 +4387,8 @@ typedef struct cci_rel_pool {
 #ifndef CCI_NO_STATS
     uint64_t packets_lost;
     uint32_t block_most; /* blocks that were out at once */
+#endif
+#ifndef CCI_SMALL
     /* NULL, or is told what happens to one connection and is rare */
     void (*note)(void *user, int what);
 #endif
@@ -4441,9 +4483,9 @@ struct cci_rel {
 /* What cci_rel_input() says of a packet: unsound; sound, perhaps late or once more; sound and newer than all before. */
 enum { CCI_REL_UNSOUND, CCI_REL_SOUND, CCI_REL_NEWEST };
 
-/* Tells the user what it may want to count. */
+/* Tells the user what it may want to count, or to know. */
 static CCI__RARE void cci__rel_note(const cci_rel_t *rel, int what) {
-#ifndef CCI_NO_STATS
+#ifndef CCI_SMALL
     if (rel->pool->note) rel->pool->note(rel->user, what);
 #else
     (void)rel, (void)what;
@@ -6176,6 +6218,7 @@ static inline void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t
         rel->mtu_tries = 0;
         if (sent->size > rel->mtu) {
             rel->mtu = sent->size;
+            cci__rel_note(rel, CCI_REL_MTU);
             rel->flow.window = cci__max64(rel->flow.window, 4 * (uint64_t)rel->mtu);
         }
     }
@@ -6258,8 +6301,10 @@ static int cci__rel_missed(cci_rel_t *rel, cci_rel_sent_t *sent, uint32_t overta
 
 /* The path has become smaller. */
 static void cci__rel_shrink(cci_rel_t *rel) {
+    uint32_t before = rel->mtu;
     rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu);
     rel->mtu = cci__min32(rel->pool->base_mtu, rel->mtu_max);
+    if (rel->mtu != before) cci__rel_note(rel, CCI_REL_MTU);
     rel->run_limit = cci__min32(rel->run_limit, rel->mtu - CCI_REL_HEADER);
     rel->large_lost = 0;
 }
@@ -7508,6 +7553,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             return;
         }
         rel->probes = (uint16_t)(rel->probes + (rel->probes < UINT16_MAX));
+        if (rel->probes == 3) cci__rel_note(rel, CCI_REL_SILENT);
         if (!sent->item) rel->ping = 1;
         if (rel->probes >= 3 && sent->size > rel->pool->base_mtu &&
             rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
@@ -8281,6 +8327,354 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 #endif
 #endif /* CCI_RMA_IMPLEMENTATION */
 
+/* ---- what is counted for each connection, if the program asks for it: for the engines that have connections ---- */
+
+#if defined(CCI_CONN_IMPLEMENTED) && (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) &&           \
+    !defined(CCI__TALLIES)
+#define CCI__TALLIES
+
+#ifdef CCI_NO_STATS
+#define CCI__STATS(statement) ((void)0)
+typedef void cci__tally_t;
+#else
+#define CCI__STATS(statement) statement
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CCI__TALLY_NOTES 3u /* the reliability protocol's */
+
+typedef struct cci__tally {
+    uint64_t messages_sent, bytes_sent;
+    /* dgram: that the program has taken, or that wait for it; other engines: that it has taken */
+    uint64_t messages_arrived, bytes_arrived;
+    uint64_t rma_writes, rma_write_bytes, rma_reads, rma_read_bytes, peer_write_bytes, peer_read_bytes;
+    uint64_t packets_sent, packet_bytes_sent, packets_received, packet_bytes_received;
+    uint64_t notes[CCI__TALLY_NOTES];
+    /* dgram: messages sent are counted when packets are made, by what has changed since then. */
+    uint64_t next_sequence; /* of the connection, as it was then */
+    uint32_t unsent_bytes;  /* likewise */
+} cci__tally_t;
+
+typedef struct cci__tallies {
+    cci__tally_t **counted; /* NULL, or for each slab of connections CCI__CONN_SLAB of them: it is counted */
+    cci__tally_t **made;    /* the same; they stay when counting ends */
+    uint32_t slabs;
+} cci__tallies_t;
+
+/* Where a connection is counted, NULL if it is not. */
+CCI__UNUSED static inline cci__tally_t *cci__tally_at(const cci__tallies_t *tallies, uint32_t index) {
+    index %= CCI__CONN_MOST;
+    if (CCI__UNLIKELY(tallies->counted != NULL))
+        return &tallies->counted[index / CCI__CONN_SLAB][index % CCI__CONN_SLAB];
+    return NULL;
+}
+
+/* Makes those of so many slabs of connections; 0 if there is no memory. */
+CCI__UNUSED static int cci__tallies_grow(cci__tallies_t *tallies, uint32_t slabs) {
+    if (!tallies->made) tallies->made = (cci__tally_t **)cci_alloc(CCI__CONN_SLABS * sizeof *tallies->made);
+    if (!tallies->made) return 0;
+    while (tallies->slabs < slabs) {
+        cci__tally_t *slab = (cci__tally_t *)cci_alloc(CCI__CONN_SLAB * sizeof *slab);
+        if (!slab) return 0;
+        memset(slab, 0, CCI__CONN_SLAB * sizeof *slab);
+        tallies->made[tallies->slabs++] = slab;
+    }
+    return 1;
+}
+
+CCI__UNUSED static void cci__tallies_free(cci__tallies_t *tallies) {
+    while (tallies->slabs > 0) cci_release(tallies->made[--tallies->slabs]);
+    cci_release(tallies->made);
+}
+
+/* Begins to count the connections of so many slabs, or ends it. */
+CCI__UNUSED static int cci__tallies_set(cci__tallies_t *tallies, uint32_t value, uint32_t slabs) {
+    uint32_t i;
+    if (value > 1) return CCI_ERANGE;
+    if ((value == 1) == (tallies->counted != NULL)) return CCI_SUCCESS;
+    if (value == 1 && !cci__tallies_grow(tallies, slabs)) return CCI_ENOMEM;
+    tallies->counted = value == 1 ? tallies->made : NULL;
+    for (i = 0; tallies->counted && i < tallies->slabs; i++)
+        memset(tallies->made[i], 0, CCI__CONN_SLAB * sizeof *tallies->made[i]);
+    return CCI_SUCCESS;
+}
+
+/* Another connection has this place from now on. */
+CCI__UNUSED static void cci__tally_begin(const cci__tallies_t *tallies, uint32_t index) {
+    memset(cci__tally_at(tallies, index), 0, sizeof(cci__tally_t));
+}
+
+/* What CCI_OPT_ENDPT_CONN_STATS is. */
+CCI__UNUSED static void cci__tallies_get(const cci__tallies_t *tallies, void *val) {
+    uint32_t value = tallies->counted != NULL;
+    memcpy(val, &value, sizeof value);
+}
+
+/* An RMA was issued. */
+CCI__UNUSED static void cci__tally_rma(cci__tally_t *tally, int is_read, uint64_t length) {
+    *(is_read ? &tally->rma_reads : &tally->rma_writes) += 1;
+    *(is_read ? &tally->rma_read_bytes : &tally->rma_write_bytes) += length;
+}
+
+/* The program has taken an event. */
+CCI__UNUSED static CCI__RARE void cci__tally_taken(const cci__tallies_t *tallies, uint32_t index, uint32_t length) {
+    cci__tally_t *tally = cci__tally_at(tallies, index);
+    tally->messages_arrived++;
+    tally->bytes_arrived += length;
+}
+
+/* A call has accepted a message. */
+CCI__UNUSED static CCI__RARE void cci__tally_issued(const cci__tallies_t *tallies, uint32_t index, uint32_t length) {
+    cci__tally_t *tally = cci__tally_at(tallies, index);
+    tally->messages_sent++;
+    tally->bytes_sent += length;
+}
+
+/* ... and it could not be sent after all. */
+CCI__UNUSED static CCI__RARE void cci__tally_refused(const cci__tallies_t *tallies, uint32_t index, uint32_t length) {
+    cci__tally_t *tally = cci__tally_at(tallies, index);
+    tally->messages_sent--;
+    tally->bytes_sent -= length;
+}
+
+/* The counted part of what a program is told. */
+CCI__UNUSED static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stats_t *stats) {
+    stats->messages_sent = tally->messages_sent;
+    stats->bytes_sent = tally->bytes_sent;
+    stats->messages_received = tally->messages_arrived;
+    stats->bytes_received = tally->bytes_arrived;
+    stats->rma_writes = tally->rma_writes;
+    stats->rma_write_bytes = tally->rma_write_bytes;
+    stats->rma_reads = tally->rma_reads;
+    stats->rma_read_bytes = tally->rma_read_bytes;
+    stats->peer_write_bytes = tally->peer_write_bytes;
+    stats->peer_read_bytes = tally->peer_read_bytes;
+    stats->packets_sent = tally->packets_sent;
+    stats->packet_bytes_sent = tally->packet_bytes_sent;
+    stats->packets_received = tally->packets_received;
+    stats->packet_bytes_received = tally->packet_bytes_received;
+    stats->is_counted = 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+#endif /* CCI__TALLIES */
+
+/* ---- CCI_EVENT_STATUS, for the engines that have connections ----
+ *
+ * What there is to tell stands with its connection, in memory that is made when the program asks for these events, so
+ * that it can't be missing when something happens; and in one list, in the order in which it happened. In the queue of
+ * urgent events wait only as many events as there are in CCI__NOTICE_EVENTS, which learn what they are when the program
+ * takes them. */
+
+#if defined(CCI_CONN_IMPLEMENTED) && (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) &&           \
+    !defined(CCI_SMALL) && !defined(CCI__NOTICES)
+#define CCI__NOTICES
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CCI__NOTICE_KINDS 4u   /* of a device, and of a connection */
+#define CCI__NOTICE_EVENTS 16u /* that the program may hold at once before further ones wait */
+
+typedef struct cci__notice {
+    cci_list_t node; /* in `waiting`, or alone */
+    cci_conn_t *conn;
+    uint64_t value;
+    uint32_t what, stamp;
+} cci__notice_t;
+
+typedef struct cci__notices_of {
+    cci__notice_t notice[CCI__NOTICE_KINDS];
+    uint32_t is_suspended;
+} cci__notices_of_t;
+
+typedef struct cci__notices {
+    cci__notices_of_t **asked; /* NULL, or for each slab of connections CCI__CONN_SLAB of them */
+    cci__notices_of_t **made;  /* the same; they stay when the program asks no more */
+    uint32_t slabs;
+    uint32_t suspended; /* connections */
+    cci__notices_of_t device;
+    cci_list_t waiting;
+    uint32_t waiting_count, queued; /* notices; events in the queue */
+    uint32_t stamp;                 /* of the newest notice */
+    cci_evq_event_t *events, *free_events;
+} cci__notices_t;
+
+static void cci__notices_begin(cci__notices_of_t *of) {
+    uint32_t i;
+    memset(of, 0, sizeof *of);
+    for (i = 0; i < CCI__NOTICE_KINDS; i++) cci__list_init(&of->notice[i].node);
+}
+
+/* Makes what so many slabs of connections need; 0 if there is no memory. */
+CCI__UNUSED static int cci__notices_grow(cci__notices_t *notices, uint32_t slabs) {
+    uint32_t i;
+    if (!notices->made) notices->made = (cci__notices_of_t **)cci_alloc(CCI__CONN_SLABS * sizeof *notices->made);
+    if (!notices->made) return 0;
+    while (notices->slabs < slabs) {
+        cci__notices_of_t *slab = (cci__notices_of_t *)cci_alloc(CCI__CONN_SLAB * sizeof *slab);
+        if (!slab) return 0;
+        for (i = 0; i < CCI__CONN_SLAB; i++) cci__notices_begin(&slab[i]);
+        notices->made[notices->slabs++] = slab;
+    }
+    return 1;
+}
+
+CCI__UNUSED static void cci__notices_free(cci__notices_t *notices) {
+    while (notices->slabs > 0) cci_release(notices->made[--notices->slabs]);
+    cci_release(notices->made);
+    cci_release(notices->events);
+}
+
+/* Those of a connection, or for NULL of the device. */
+static cci__notices_of_t *cci__notices_at(cci__notices_t *notices, const cci_conn_t *conn) {
+    uint32_t index = conn ? conn->index % CCI__CONN_MOST : 0;
+    return conn ? &notices->made[index / CCI__CONN_SLAB][index % CCI__CONN_SLAB] : &notices->device;
+}
+
+static void cci__notices_withdraw(cci__notices_t *notices, cci__notice_t *notice) {
+    if (cci__list_empty(&notice->node)) return;
+    cci__list_remove(&notice->node);
+    notices->waiting_count--;
+}
+
+/* The connection has ended, for the program or at all, or another has its place. What waits is told if it `ends`. */
+CCI__UNUSED static void cci__notices_forget(cci__notices_t *notices, const cci_conn_t *conn, int ends) {
+    cci__notices_of_t *of;
+    uint32_t i;
+    if (!notices->asked) return;
+    of = cci__notices_at(notices, conn);
+    for (i = 0; !ends && i < CCI__NOTICE_KINDS; i++) cci__notices_withdraw(notices, &of->notice[i]);
+    notices->suspended -= of->is_suspended;
+    of->is_suspended = 0;
+}
+
+/* As many events as there is to tell, if there are so many. */
+static void cci__notices_queue(cci__notices_t *notices, cci_evq_t *evq) {
+    while (notices->queued < notices->waiting_count && notices->free_events) {
+        cci_evq_event_t *event = notices->free_events;
+        notices->free_events = event->next;
+        event->base.pub.status.type = CCI_EVENT_STATUS;
+        event->state = notices->stamp;
+        notices->queued++;
+        cci_evq_post(&evq->urgent, event);
+    }
+}
+
+/* Something has happened to a connection, or for NULL to the device. */
+CCI__UNUSED static CCI__RARE void cci__notices_post(cci__notices_t *notices, cci_evq_t *evq, cci_conn_t *conn,
+                                                    cci_status_what_t what, uint64_t value) {
+    cci__notice_t *notice;
+    if (!notices->asked) return;
+    notice = &cci__notices_at(notices, conn)->notice[(uint32_t)what % CCI__NOTICE_KINDS];
+    cci__notices_withdraw(notices, notice);
+    notice->conn = conn;
+    notice->what = (uint32_t)what;
+    notice->value = value;
+    notice->stamp = ++notices->stamp;
+    cci__list_append(&notices->waiting, &notice->node);
+    notices->waiting_count++;
+    cci__notices_queue(notices, evq);
+}
+
+/* A peer is silent (1), or was heard (0). Returns 1 if that is new. */
+CCI__UNUSED static CCI__RARE int cci__notices_suspend(cci__notices_t *notices, cci_evq_t *evq, cci_conn_t *conn,
+                                                      uint32_t is_suspended) {
+    cci__notices_of_t *of;
+    if (!notices->asked || conn->state != CCI_CONN_OPEN) return 0;
+    of = cci__notices_at(notices, conn);
+    if (of->is_suspended == is_suspended) return 0;
+    of->is_suspended = is_suspended;
+    notices->suspended += is_suspended ? 1 : UINT32_MAX;
+    cci__notices_post(notices, evq, conn, is_suspended ? CCI_STATUS_PATH_SUSPENDED : CCI_STATUS_PATH_RESUMED, 0);
+    return 1;
+}
+
+/* What a link tells of its device, against what it told before. */
+CCI__UNUSED static void cci__notices_of_link(cci__notices_t *notices, cci_evq_t *evq, cci_link_state_t *before,
+                                             const cci_link_state_t *now) {
+    if (now->lacks_address != before->lacks_address)
+        cci__notices_post(notices, evq, NULL, CCI_STATUS_ADDRESS_CHANGED, !now->lacks_address);
+    if (now->mtu != before->mtu && now->mtu > 0 && before->mtu > 0)
+        cci__notices_post(notices, evq, NULL, CCI_STATUS_MTU_CHANGED, now->mtu);
+    before->lacks_address = now->lacks_address;
+    if (now->mtu > 0) before->mtu = now->mtu;
+}
+
+/* An event has come to the front of the queue. 0: there is nothing to tell any more, and it has been returned; or only
+ * what is newer than others in the queue, and it has gone behind these. */
+CCI__UNUSED static CCI__RARE int cci__notices_hand_out(cci__notices_t *notices, cci_evq_t *evq,
+                                                       cci_evq_event_t *event) {
+    cci__notice_t *notice = CCI__CONTAINER(notices->waiting.next, cci__notice_t, node);
+    notices->queued--;
+    if (cci__list_empty(&notices->waiting) || (int32_t)(notice->stamp - event->state) > 0) {
+        event->base.pub.status.type = CCI_EVENT_NONE;
+        event->next = notices->free_events;
+        notices->free_events = event;
+        cci__notices_queue(notices, evq);
+        return 0;
+    }
+    cci__notices_withdraw(notices, notice);
+    event->base.pub.status.what = (cci_status_what_t)notice->what;
+    event->base.pub.status.connection = notice->conn ? &notice->conn->pub : NULL;
+    event->base.pub.status.value = notice->value;
+    return 1;
+}
+
+CCI__UNUSED static void cci__notices_return(cci__notices_t *notices, cci_evq_t *evq, cci_evq_event_t *event) {
+    event->base.pub.status.type = CCI_EVENT_NONE;
+    event->next = notices->free_events;
+    notices->free_events = event;
+    cci__notices_queue(notices, evq);
+}
+
+/* Makes the events of an endpoint; 0 if there is no memory. */
+static int cci__notices_make_events(cci__notices_t *notices, cci_endpoint_base_t *endpoint) {
+    uint32_t i;
+    if (notices->events) return 1;
+    notices->events = (cci_evq_event_t *)cci_alloc(CCI__NOTICE_EVENTS * sizeof *notices->events);
+    if (!notices->events) return 0;
+    memset(notices->events, 0, CCI__NOTICE_EVENTS * sizeof *notices->events);
+    for (i = 0; i < CCI__NOTICE_EVENTS; i++) {
+        notices->events[i].base.endpoint = endpoint;
+        notices->events[i].pool = CCI_EVQ_STATUS;
+        notices->events[i].next = notices->free_events;
+        notices->free_events = &notices->events[i];
+    }
+    return 1;
+}
+
+/* The program asks for these events by its mask, or does not; a status. */
+CCI__UNUSED static int cci__notices_set(cci__notices_t *notices, cci_endpoint_base_t *endpoint, uint32_t mask,
+                                        uint32_t slabs) {
+    int asks = (mask & 1u << CCI_EVENT_STATUS) != 0;
+    uint32_t i, n;
+    if (asks == (notices->asked != NULL)) return CCI_SUCCESS;
+    if (asks && (!cci__notices_make_events(notices, endpoint) || !cci__notices_grow(notices, slabs))) return CCI_ENOMEM;
+    cci__list_init(&notices->waiting);
+    notices->waiting_count = notices->suspended = 0;
+    cci__notices_begin(&notices->device);
+    for (i = 0; i < notices->slabs; i++)
+        for (n = 0; n < CCI__CONN_SLAB; n++) cci__notices_begin(&notices->made[i][n]);
+    notices->asked = asks ? notices->made : NULL;
+    return CCI_SUCCESS;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CCI__NOTICES */
+
+#ifdef CCI_SMALL
+#define CCI__TELLS(statement) ((void)0) /* such a machine does without CCI_EVENT_STATUS */
+#else
+#define CCI__TELLS(statement) statement
+#endif
+
 /* ==================================================================================================================
  * >>dgram
  *
@@ -8386,7 +8780,12 @@ extern "C" {
 #define CCI__DGRAM_QUICK_NS 1000u /* work on a message, at most, of a program that has soon done with all that wait */
 #define CCI__DGRAM_SLOW_NS 10000u /* between two messages that a program sends: none waits for others any more */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
-#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT)  /* that come only if they are asked for */
+/* Events that come only if they are asked for. */
+#ifdef CCI_SMALL
+#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT)
+#else
+#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT | 1u << CCI_EVENT_STATUS)
+#endif
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
 /* What an operation of the program leaves until its completion has been returned. */
@@ -8400,22 +8799,6 @@ typedef struct cci__op {
     (sizeof(cci_conn_answer_t) + ((CCI__DGRAM_REQUEST + 7u) & ~7u)) /* bytes of one, with its data */
 
 #define CCI__PATH_PACKET (CCI_REL_HEADER + CCI__CONN_PATH_FRAME) /* bytes, besides what is added to a packet */
-
-#ifdef CCI_NO_STATS
-typedef void cci__tally_t;
-#else
-/* What is counted for a connection if the program asks for it. */
-typedef struct cci__tally {
-    uint64_t messages_sent, bytes_sent;
-    uint64_t messages_arrived, bytes_arrived; /* that the program has taken, or that wait for it */
-    uint64_t rma_writes, rma_write_bytes, rma_reads, rma_read_bytes, peer_write_bytes, peer_read_bytes;
-    uint64_t packets_sent, packet_bytes_sent, packets_received, packet_bytes_received;
-    uint64_t notes[CCI_REL_NOTES];
-    /* Messages sent are counted when packets are made, by what has changed since then. */
-    uint64_t next_sequence; /* of the connection, as it was then */
-    uint32_t unsent_bytes;  /* likewise */
-} cci__tally_t;
-#endif
 
 typedef struct cci__active {
     cci_list_t lent; /* first; in `lent`, the longest unused first, or in `free_actives` */
@@ -8545,6 +8928,10 @@ typedef struct cci__dgram {
     uint32_t untimed;   /* rounds since timers were looked at */
     uint64_t strays;    /* packets that are not ours, or for no connection of the endpoint: guesses among them */
     uint64_t close_ns;  /* when the CLOSE packets that have been promised a time have left */
+#ifndef CCI_SMALL
+    cci__notices_t notices;
+    cci_link_state_t link_state; /* as the link told it last */
+#endif
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
@@ -8600,9 +8987,7 @@ typedef struct cci__dgram {
     uint64_t packets_foreign, packets_unmatched, packets_unheard;
     uint64_t requests_refused;
     cci__tally_t *tx_tallies[CCI__DGRAM_BATCH_TX]; /* of the connections of `slots`, or NULL, where it is counted */
-    cci__tally_t **tallies; /* NULL, or for each slab of connections CCI__CONN_SLAB of them: it is counted */
-    cci__tally_t **tallies_made;
-    uint32_t tally_slabs;
+    cci__tallies_t tallies;
 #endif
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
@@ -8623,12 +9008,6 @@ typedef struct cci__dgram {
 #define CCI__READER(active) ((active)->reader)
 #endif
 
-#ifdef CCI_NO_STATS
-#define CCI__STATS(statement) ((void)0)
-#else
-#define CCI__STATS(statement) statement
-#endif
-
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
 static inline void cci__dgram_lock(cci__dgram_t *ep) {
@@ -8646,9 +9025,7 @@ static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
 #ifndef CCI_NO_STATS
 /* Where a connection's packets and messages are counted, NULL if they are not. */
 static inline cci__tally_t *cci__dgram_tally(const cci__dgram_t *ep, const cci__dconn_t *conn) {
-    uint32_t index = conn->conn.index % CCI__CONN_MOST;
-    if (CCI__UNLIKELY(ep->tallies != NULL)) return &ep->tallies[index / CCI__CONN_SLAB][index % CCI__CONN_SLAB];
-    return NULL;
+    return cci__tally_at(&ep->tallies, conn->conn.index);
 }
 #endif
 
@@ -8733,7 +9110,7 @@ static void cci__dgram_flush(cci__dgram_t *ep) {
         cci__tx_slot_t *slot = &ep->slots[i];
         if (CCI__UNLIKELY((int)i >= sent)) cci__dgram_unsent(ep, slot, ep->tx[i].length);
 #ifndef CCI_NO_STATS
-        else if (CCI__UNLIKELY(ep->tallies != NULL))
+        else if (CCI__UNLIKELY(ep->tallies.counted != NULL))
             cci__tally_sent(ep->tx_tallies[i], ep->tx[i].length);
 #endif
         if (slot->packet.spent) cci_rel_spent(&slot->active->rel, slot->packet.spent);
@@ -8778,7 +9155,7 @@ static CCI__RARE int cci__dgram_finish(cci__dgram_t *ep, cci__dconn_t *conn, cci
     int is_wrapped = ep->wire == NULL || cci__dgram_wrap(ep, conn, slot->packet.number, tx);
 #ifndef CCI_NO_STATS
     ep->bytes_beyond += (uint64_t)(is_wrapped ? tx->length : 0) - before;
-    if (ep->tallies) {
+    if (ep->tallies.counted) {
         ep->tx_tallies[slot - ep->slots] = slot->active ? cci__dgram_tally(ep, conn) : NULL;
         ep->tx_needs_look = 1;
     }
@@ -8914,8 +9291,12 @@ static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, cons
     cci__active_t *active = conn->active;
     if (length < CCI__CONN_PATH_FRAME || conn->conn.pub.attribute > CCI_CONN_ATTR_UU) return 0;
     /* else it is as if it were lost */
-    if (active->path || (frame[0] == CCI__FRAME_CHALLENGE && cci__dgram_attach_path(ep, active)))
-        cci_conn_path_input(&ep->conns, &conn->conn, active->path, frame, ep->now_ns);
+    if (active->path || (frame[0] == CCI__FRAME_CHALLENGE && cci__dgram_attach_path(ep, active))) {
+        int has_moved = cci_conn_path_input(&ep->conns, &conn->conn, active->path, frame, ep->now_ns);
+        CCI__TELLS(if (has_moved && conn->conn.state == CCI_CONN_OPEN)
+                       cci__notices_post(&ep->notices, &ep->evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0));
+        (void)has_moved;
+    }
     return CCI__CONN_PATH_FRAME;
 }
 
@@ -8941,7 +9322,7 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
                               &packet->body, &packet->body_length);
         if (size > 0) {
             packet->head_length += size;
-            CCI__STATS(if (ep->tallies) cci__dgram_tally(ep, conn)->peer_read_bytes += packet->body_length);
+            CCI__STATS(if (ep->tallies.counted) cci__dgram_tally(ep, conn)->peer_read_bytes += packet->body_length);
             cci__dgram_commit_data(ep, conn);
             return 1;
         }
@@ -9036,7 +9417,7 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         cci__list_append(&ep->ready, &active->ready);
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
         cci__list_append(&ep->soon, &active->ready);
-    CCI__STATS(if (CCI__UNLIKELY(ep->tallies != NULL)) cci__dgram_tally_issued(ep, active));
+    CCI__STATS(if (CCI__UNLIKELY(ep->tallies.counted != NULL)) cci__dgram_tally_issued(ep, active));
     active->unsent_bytes = 0;
 }
 
@@ -9090,7 +9471,7 @@ static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     CCI_ASSERT(cci__active_idle(active));
-    CCI__STATS(if (ep->tallies) cci__dgram_tally_messages(ep, active));
+    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_messages(ep, active));
     cci_rel_end(&active->rel, &conn->state);
     conn->active = NULL;
     cci__list_remove(&active->ready);
@@ -9399,26 +9780,13 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
 }
 
 #ifndef CCI_NO_STATS
-/* Makes the tallies of all connections that there are memory for, and of `more` slabs; 0 if there is no memory. */
-static int cci__dgram_grow_tallies(cci__dgram_t *ep, uint32_t more) {
-    if (!ep->tallies_made)
-        ep->tallies_made = (cci__tally_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *ep->tallies_made);
-    if (!ep->tallies_made) return 0;
-    while (ep->tally_slabs < ep->conns.slab_count + more) {
-        cci__tally_t *slab = (cci__tally_t *)cci__dgram_memory(ep, CCI__CONN_SLAB * sizeof *slab);
-        if (!slab) return 0;
-        ep->tallies_made[ep->tally_slabs++] = slab;
-    }
-    return 1;
-}
-
 /* Nothing is counted yet. What is in the batch was another connection's, which had this place. */
 static void cci__dgram_begin_tally(cci__dgram_t *ep, const cci__dconn_t *conn) {
     cci__tally_t *tally = cci__dgram_tally(ep, conn);
     uint32_t i;
     for (i = 0; i < ep->tx_count; i++)
         if (ep->tx_tallies[i] == tally) ep->tx_tallies[i] = NULL;
-    memset(tally, 0, sizeof *tally);
+    cci__tally_begin(&ep->tallies, conn->conn.index);
 }
 #endif
 
@@ -9427,7 +9795,8 @@ static int cci__dgram_grow(cci__dgram_t *ep) {
     size_t size = (size_t)CCI__CONN_SLAB * ep->conns.entry_size;
     uint8_t *memory;
     if (ep->conns.slab_count == ep->conns.slab_limit) return 0;
-    CCI__STATS(if (ep->tallies && !cci__dgram_grow_tallies(ep, 1)) return 0);
+    CCI__STATS(if (ep->tallies.counted && !cci__tallies_grow(&ep->tallies, ep->conns.slab_count + 1)) return 0);
+    CCI__TELLS(if (ep->notices.asked && !cci__notices_grow(&ep->notices, ep->conns.slab_count + 1)) return 0);
     if ((ep->conns.slab_count + 1) * CCI__CONN_SLAB > ep->conns.bucket_count) {
         uint32_t count = ep->conns.bucket_count * 2;
         uint32_t *buckets = (uint32_t *)cci_alloc(count * sizeof *buckets);
@@ -9455,7 +9824,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     made->pub.context = context;
     made->pub.max_send_size = ep->max_send_size;
     made->deadline_ns = CCI__NEVER;
-    CCI__STATS(if (ep->tallies) cci__dgram_begin_tally(ep, conn));
+    CCI__STATS(if (ep->tallies.counted) cci__dgram_begin_tally(ep, conn));
     conn->send_timeout_us = ep->send_timeout_us;
     conn->state.mtu = (uint16_t)ep->info.base_mtu;
     cci__dgram_ask_path(ep, conn);
@@ -9625,8 +9994,10 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
 }
 
 /* Events that wait for the program must not name a connection that is gone. */
-static void cci__dgram_take_back_events(const cci__dconn_t *conn) {
+static void cci__dgram_take_back_events(cci__dgram_t *ep, const cci__dconn_t *conn) {
+    (void)ep;
     if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) return;
+    CCI__TELLS(cci__notices_forget(&ep->notices, &conn->conn, 0));
     if (conn->in.open.keepalive_event) conn->in.open.keepalive_event->base.pub.type = CCI_EVENT_NONE;
     if (conn->conn.state == CCI_CONN_BROKEN && conn->in.broken.end_event)
         conn->in.broken.end_event->base.pub.type = CCI_EVENT_NONE;
@@ -9668,7 +10039,13 @@ static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
     switch (event->base.pub.type) {
     case CCI_EVENT_NONE: cci_evq_return_event(&ep->evq, event); return 0;
     case CCI_EVENT_KEEPALIVE_TIMEDOUT: conn->in.open.keepalive_event = NULL; return 1;
-    case CCI_EVENT_DISCONNECT: conn->in.broken.end_event = NULL; return 1;
+    case CCI_EVENT_DISCONNECT:
+        CCI__TELLS(cci__notices_forget(&ep->notices, &conn->conn, 0));
+        conn->in.broken.end_event = NULL;
+        return 1;
+#ifndef CCI_SMALL
+    case CCI_EVENT_STATUS: return cci__notices_hand_out(&ep->notices, &ep->evq, event);
+#endif
     case CCI_EVENT_CONNECT_REQUEST:
         event->base.pub.request.peer_uri = cci__dgram_peer_uri(ep, &conn->conn.peer);
         return 1;
@@ -9679,6 +10056,7 @@ static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
 /* The peer has left (CCI_SUCCESS) or is lost. The connection stays until the program disconnects. */
 static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     if (conn->conn.state != CCI_CONN_OPEN) return;
+    CCI__TELLS(cci__notices_forget(&ep->notices, &conn->conn, 1));
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
@@ -9862,7 +10240,7 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     run->next = NULL;
     *active->runs_tail = run;
     active->runs_tail = &run->next;
-    CCI__STATS(if (CCI__UNLIKELY(ep->tallies != NULL)) cci__dgram_tally_run(ep, active->conn, run));
+    CCI__STATS(if (CCI__UNLIKELY(ep->tallies.counted != NULL)) cci__dgram_tally_run(ep, active->conn, run));
 }
 
 static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
@@ -9881,7 +10259,7 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     }
     if (data) {
         memcpy(to + (size_t)offset, data, length);
-        CCI__STATS(if (ep->tallies) cci__dgram_tally(ep, active->conn)->peer_write_bytes += length);
+        CCI__STATS(if (ep->tallies.counted) cci__dgram_tally(ep, active->conn)->peer_write_bytes += length);
     }
     return CCI_SUCCESS;
 #endif
@@ -9987,11 +10365,37 @@ static void cci__sink_broken(void *user, int status) {
     cci__dgram_break(cci__dgram_of(active->conn), active->conn, status);
 }
 
-#ifndef CCI_NO_STATS
-/* Only while the program wants it to be counted. */
+#ifndef CCI_SMALL
+/* Bytes of a path's largest packet, with what is added. */
+static uint32_t cci__dgram_path_mtu(const cci__dgram_t *ep, const cci__dconn_t *conn, uint32_t mtu) {
+    return mtu + (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (conn->peer.key ? ep->seal->tag_size : 0);
+}
+
+/* A reliable connection's peer is silent, or was heard. */
+static CCI__RARE void cci__dgram_suspend(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t is_suspended) {
+    if (cci__dgram_is_reliable(conn)) (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, is_suspended);
+}
+
+/* Only while the program wants to know. */
 static void cci__sink_note(void *user, int what) {
     const cci__active_t *active = (const cci__active_t *)user;
-    cci__dgram_tally(cci__dgram_of(active->conn), active->conn)->notes[what]++;
+    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    if (what == CCI_REL_SILENT) {
+        cci__dgram_suspend(ep, active->conn, 1);
+    } else if (what == CCI_REL_MTU) {
+        if (active->conn->conn.state == CCI_CONN_OPEN)
+            cci__notices_post(&ep->notices, &ep->evq, &active->conn->conn, CCI_STATUS_PATH_MTU,
+                              cci__dgram_path_mtu(ep, active->conn, active->rel.mtu));
+    } else {
+        CCI__STATS(if (ep->tallies.counted) cci__dgram_tally(ep, active->conn)->notes[what]++);
+    }
+}
+
+/* Somebody wants to know what is rare. */
+static void cci__dgram_take_note(cci__dgram_t *ep) {
+    int wants = ep->notices.asked != NULL;
+    CCI__STATS(wants |= ep->tallies.counted != NULL);
+    ep->pool.note = wants ? cci__sink_note : NULL;
 }
 #endif
 
@@ -10285,6 +10689,10 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     got = cci_conn_input(&ep->conns, &in);
     conn = (cci__dconn_t *)(void *)in.conn;
     if (got == CCI_CONN_GOT_ANSWER) got = cci__dgram_collect_answer(ep, &in);
+#ifndef CCI_SMALL
+    if (ep->notices.suspended > 0 && conn && conn->peer.life.heard == (uint32_t)(ep->now_ns >> 20))
+        cci__dgram_suspend(ep, conn, 0);
+#endif
     if (got == CCI_CONN_GOT_ACCEPT) /* before the answer, which so leaves with others */
         cci__dgram_got(ep, conn, got);
     if (conn && got == CCI_CONN_GOT_NOTHING && (conn->conn.flags & CCI__CONN_PARKED))
@@ -10320,7 +10728,7 @@ static CCI__RARE int cci__dgram_open(cci__dgram_t *ep, const cci__dconn_t *conn,
     if (ep->seal && !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->conns, &conn->conn, cci__dgram_number(conn, header),
                                                              conn->conn.peer_token, bytes, length)))
         return 0;
-    CCI__STATS(if (ep->tallies) cci__dgram_tally_packet(ep, conn, *length));
+    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_packet(ep, conn, *length));
     return 1;
 }
 
@@ -10353,6 +10761,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
         conn->peer.life.heard = (uint32_t)(ep->now_ns >> 20);
+        CCI__TELLS(if (CCI__UNLIKELY(ep->notices.suspended > 0)) cci__dgram_suspend(ep, conn, 0));
     }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
         if (outcome != CCI_REL_UNSOUND) cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
@@ -10384,7 +10793,7 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
         cci__active_t *active;
         if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0) continue;
         if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length))) return;
-        CCI__STATS(if (ep->tallies) cci__dgram_tally_packet(ep, ep->groups[i], length));
+        CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_packet(ep, ep->groups[i], length));
         active = cci__dgram_activate(ep, ep->groups[i]);
         if (!active) {
             CCI__STATS(ep->packets_unheard++);
@@ -10511,6 +10920,7 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t period_ns = ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
     cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->now_ns, &conn->in.open.probe_ns);
+    CCI__TELLS(if (due == CCI_CONN_DUE_CONFIRM && conn->conn.tries > 3) cci__dgram_suspend(ep, conn, 1));
     if (due == CCI_CONN_DUE_CONFIRM)
         cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
     else if (due == CCI_CONN_DUE_TIMED_OUT)
@@ -10653,12 +11063,15 @@ static void cci__dgram_tell_failure(cci__dgram_t *ep) {
     event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
     event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
     cci_evq_post(&ep->evq.urgent, event);
+    CCI__TELLS(cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_DOWN, 0));
 }
 
 static void cci__dgram_check_device(cci__dgram_t *ep) {
     int up = ep->link->up ? ep->link->up(ep->handle) : 1;
     ep->check_ns = ep->now_ns + 100 * CCI__MS;
+    CCI__TELLS(if (ep->info.state) cci__notices_of_link(&ep->notices, &ep->evq, &ep->link_state, ep->info.state));
     if (up > 0 && ep->device_failed) {
+        CCI__TELLS(cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_UP, 0));
         ep->device_failed = 0;
         ((struct cci_device *)(uintptr_t)ep->base.pub.device)->up = 1;
     }
@@ -10965,7 +11378,7 @@ static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
 
 static void cci__dgram_look_closer(cci__dgram_t *ep) {
     ep->looks_closer = ep->wire != NULL || ep->seal != NULL;
-    CCI__STATS(ep->looks_closer |= ep->tallies != NULL);
+    CCI__STATS(ep->looks_closer |= ep->tallies.counted != NULL);
 }
 
 /* Memory for what is added to packets, if anything is. */
@@ -11136,6 +11549,8 @@ static void cci__dgram_free(cci__dgram_t *ep) {
     while (ep->told.next && !cci__list_empty(&ep->told))
         cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1));
     cci_release(ep->conns.buckets);
+    CCI__STATS(cci__tallies_free(&ep->tallies));
+    CCI__TELLS(cci__notices_free(&ep->notices));
     cci_release(ep->waiting[0].index);
     cci_release(ep->waiting[1].index);
     if (ep->handle) ep->link->close(ep->handle);
@@ -11223,6 +11638,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
         return status;
     }
     cci__dgram_look_closer(ep);
+    CCI__TELLS(if (ep->info.state) ep->link_state = *ep->info.state);
     ep->now_ns = ep->called_ns = ep->link->now(ep->handle);
     cci__wheel_init(&ep->wheel, ep->now_ns);
     if (fd) *fd = ep->info.os_handle;
@@ -11253,7 +11669,7 @@ static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_quiet(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_send_owed(ep, conn);
     cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
-    cci__dgram_take_back_events(conn);
+    cci__dgram_take_back_events(ep, conn);
     cci__dgram_drop_active(ep, conn);
 }
 
@@ -11713,6 +12129,17 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     return status;
 }
 
+static void cci__dgram_take_event_back(cci__dgram_t *ep, cci_evq_event_t *event) {
+#ifndef CCI_SMALL
+    if (event->pool == CCI_EVQ_STATUS) {
+        cci__notices_return(&ep->notices, &ep->evq, event);
+        cci__dgram_arm(ep); /* there may be more to tell */
+        return;
+    }
+#endif
+    cci_evq_return_event(&ep->evq, event);
+}
+
 static int cci__dgram_return_event(cci_event_base_t *base) {
     cci_evq_event_t *event = (cci_evq_event_t *)(void *)base;
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
@@ -11725,7 +12152,7 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
     } else {
         if (base->pub.type == CCI_EVENT_CONNECT_REQUEST) cci__dgram_free_uri(ep, base->pub.request.peer_uri);
         if (base->pub.type == CCI_EVENT_CONNECT) cci_release(cci_conn_take_answer(base->pub.connect.data_ptr));
-        cci_evq_return_event(&ep->evq, event);
+        cci__dgram_take_event_back(ep, event);
     }
     cci__dgram_unlock(ep);
     return status;
@@ -11768,8 +12195,7 @@ static int cci__dgram_get_counting(const cci__dgram_t *ep, void *val) {
     (void)ep, (void)val;
     return CCI_ERR_NOT_IMPLEMENTED;
 #else
-    uint32_t value = ep->tallies != NULL;
-    memcpy(val, &value, sizeof value);
+    cci__tallies_get(&ep->tallies, val);
     return CCI_SUCCESS;
 #endif
 }
@@ -11803,24 +12229,22 @@ static uint32_t cci__active_waiting(const cci__active_t *active, uint64_t *bytes
 static void cci__dgram_count_from_now(const cci__dgram_t *ep, const cci__dconn_t *conn) {
     cci__tally_t *tally = cci__dgram_tally(ep, conn);
     const cci__active_t *active = conn->active;
-    memset(tally, 0, sizeof *tally);
     tally->next_sequence = active ? active->rel.next_sequence : conn->state.next_sequence;
     if (!active) return;
     tally->unsent_bytes = active->unsent_bytes;
     tally->messages_arrived = cci__active_waiting(active, &tally->bytes_arrived);
 }
 
-/* Begins to count for each connection, or ends it. The memory stays, for the next time. */
+/* Begins to count for each connection, or ends it. */
 static int cci__dgram_set_counting(cci__dgram_t *ep, uint32_t value) {
+    int status, was_counted = ep->tallies.counted != NULL;
     uint32_t i;
-    if (value > 1) return CCI_ERANGE;
-    if ((value == 1) == (ep->tallies != NULL)) return CCI_SUCCESS;
     cci__dgram_flush(ep); /* what is in the batch was laid out before */
-    if (value == 1 && !cci__dgram_grow_tallies(ep, 0)) return CCI_ENOMEM;
-    ep->tallies = value == 1 ? ep->tallies_made : NULL;
-    ep->pool.note = value == 1 ? cci__sink_note : NULL;
+    status = cci__tallies_set(&ep->tallies, value, ep->conns.slab_count);
+    if (status != CCI_SUCCESS || (value == 1) == was_counted) return status;
+    CCI__TELLS(cci__dgram_take_note(ep));
     cci__dgram_look_closer(ep);
-    for (i = 0; ep->tallies && i < ep->conns.slab_count * CCI__CONN_SLAB; i++)
+    for (i = 0; value == 1 && i < ep->conns.slab_count * CCI__CONN_SLAB; i++)
         cci__dgram_count_from_now(ep, (const cci__dconn_t *)(const void *)cci_conn_at(&ep->conns, i));
     return CCI_SUCCESS;
 }
@@ -11873,33 +12297,15 @@ static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats)
     return CCI_SUCCESS;
 }
 
-/* The counted part. */
-static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stats_t *stats) {
-    stats->messages_sent = tally->messages_sent;
-    stats->bytes_sent = tally->bytes_sent;
-    stats->messages_received = tally->messages_arrived;
-    stats->bytes_received = tally->bytes_arrived;
-    stats->rma_writes = tally->rma_writes;
-    stats->rma_write_bytes = tally->rma_write_bytes;
-    stats->rma_reads = tally->rma_reads;
-    stats->rma_read_bytes = tally->rma_read_bytes;
-    stats->peer_write_bytes = tally->peer_write_bytes;
-    stats->peer_read_bytes = tally->peer_read_bytes;
-    stats->packets_sent = tally->packets_sent;
-    stats->packet_bytes_sent = tally->packet_bytes_sent;
-    stats->packets_received = tally->packets_received;
-    stats->packet_bytes_received = tally->packet_bytes_received;
+/* The counted part, of a connection as it is now. */
+static void cci__dgram_tell_tally(const cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
+    const cci__tally_t *tally = cci__dgram_tally(ep, conn);
+    uint64_t bytes;
+    if (conn->active) cci__dgram_tally_messages(ep, conn->active);
+    cci__tally_tell(tally, stats);
     stats->packets_retransmitted = tally->notes[CCI_REL_RETRANSMITTED];
     stats->packets_lost = tally->notes[CCI_REL_LOST];
     stats->rnr = tally->notes[CCI_REL_NOT_READY];
-    stats->is_counted = 1;
-}
-
-/* Likewise, of a connection as it is now. */
-static void cci__dgram_tell_tally(const cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
-    uint64_t bytes;
-    if (conn->active) cci__dgram_tally_messages(ep, conn->active);
-    cci__tally_tell(cci__dgram_tally(ep, conn), stats);
     if (!conn->active) return;
     stats->messages_received -= cci__active_waiting(conn->active, &bytes);
     stats->bytes_received -= bytes;
@@ -11934,7 +12340,7 @@ static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *con
     const cci_rel_state_t *state = &conn->state;
     memset(stats, 0, sizeof *stats);
     cci__dgram_flush(ep); /* what is in the batch was counted in part */
-    if (ep->tallies) cci__dgram_tell_tally(ep, conn, stats);
+    if (ep->tallies.counted) cci__dgram_tell_tally(ep, conn, stats);
     if (cci__dgram_is_reliable(conn)) stats->silent_ns = heard_ns;
     if (conn->active) {
         cci__rel_tell_stats(&conn->active->rel, stats);
@@ -11945,12 +12351,21 @@ static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *con
         if (conn->conn.flags & CCI__CONN_PARKED)
             stats->operations_pending = cci__items_operations(&conn->in.parked.first->node, NULL);
     }
-    stats->path_mtu +=
-        (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (conn->peer.key ? ep->seal->tag_size : 0);
+    stats->path_mtu = cci__dgram_path_mtu(ep, conn, stats->path_mtu);
     cci__dgram_arm(ep);
     return CCI_SUCCESS;
 }
 #endif
+
+static int cci__dgram_set_event_mask(cci__dgram_t *ep, uint32_t mask) {
+    int status = CCI_SUCCESS;
+    if (mask & ~CCI__DGRAM_EVENTS) return CCI_EINVAL;
+    CCI__TELLS(status = cci__notices_set(&ep->notices, &ep->base, mask, ep->conns.slab_count));
+    if (status != CCI_SUCCESS) return status;
+    CCI__TELLS(cci__dgram_take_note(ep));
+    ep->event_mask = mask;
+    return CCI_SUCCESS;
+}
 
 static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
@@ -11964,12 +12379,7 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__dgram_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__dgram_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_set_counting(ep, value); break;
-    case CCI_OPT_ENDPT_EVENT_MASK:
-        if (value & ~CCI__DGRAM_EVENTS)
-            status = CCI_EINVAL;
-        else
-            ep->event_mask = value;
-        break;
+    case CCI_OPT_ENDPT_EVENT_MASK: status = cci__dgram_set_event_mask(ep, value); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
@@ -12336,9 +12746,7 @@ static int cci__dgram_write(cci__dgram_t *ep, cci__active_t *active, const cci__
 /* Counts an RMA that was issued, and takes its sequence numbers for counted. */
 static void cci__dgram_tally_rma(const cci__dgram_t *ep, const cci__active_t *active, const cci__rma_call_t *call) {
     cci__tally_t *tally = cci__dgram_tally(ep, active->conn);
-    int is_read = (call->flags & CCI_FLAG_READ) != 0;
-    *(is_read ? &tally->rma_reads : &tally->rma_writes) += 1;
-    *(is_read ? &tally->rma_read_bytes : &tally->rma_write_bytes) += call->length;
+    cci__tally_rma(tally, (call->flags & CCI_FLAG_READ) != 0, call->length);
     tally->messages_sent += (uint32_t)call->has_message;
     tally->bytes_sent += call->has_message ? call->message->iov_len : 0;
     tally->next_sequence = active->rel.next_sequence;
@@ -12362,7 +12770,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
-    CCI__STATS(if (ep->tallies) cci__dgram_tally_messages(ep, active));
+    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_messages(ep, active));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
@@ -12371,7 +12779,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         cci__dgram_undo_op(ep, active, op);
         return status;
     }
-    CCI__STATS(if (ep->tallies) cci__dgram_tally_rma(ep, active, call));
+    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_rma(ep, active, call));
     active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
     return cci__dgram_issued(ep, active, op, call->flags);
 }

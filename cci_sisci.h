@@ -176,8 +176,11 @@
  *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
  *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
  *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
- *   Of the statistics (cci_endpt_stats_t) an endpoint tells its connections, waiting events and receive buffers in
- * use; those of a connection are 0, and CCI_OPT_ENDPT_CONN_STATS is CCI_ERR_NOT_IMPLEMENTED.
+ *   Of the statistics (cci_endpt_stats_t, cci_conn_stats_t) an endpoint tells its connections, waiting events and
+ * receive buffers in use, and a connection its messages and RMAs with their bytes, where CCI_OPT_ENDPT_CONN_STATS is 1.
+ * RMAs of the peer are not counted: most need nothing of this process. There are no packets.
+ *   Of CCI_EVENT_STATUS an endpoint on an adapter has paths that are suspended (SCI_CB_NOT_OPERATIONAL) and resumed
+ * (SCI_CB_OPERATIONAL), and nothing else. In the shared memory of this host none ever comes.
  * A server that gets 1,024 requests which its program has not returned, or has no receive buffer or memory for another,
  * answers "busy" at once and says so in its log; the client asks again until its time for connecting is over.
  *   A peer that dies is noticed at once. One that is stopped, or
@@ -6178,12 +6181,12 @@ enum {                     /* records */
        CCI__SISCI_VOIDED, /* receiver: a message that was withdrawn was not delivered; where its record ends */
        CCI__SISCI_RESUME  /* ordered: what comes behind a withdrawal begins here */
 };
-#define CCI__SISCI_BUSY 1u                             /* in a REJECT */
-#define CCI__SISCI_GIVEN_UP 1u                         /* in a DISCONNECT */
-#define CCI__SISCI_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
-#define CCI__SISCI_VOID 0x100u                         /* in a record's word: withdrawn */
-#define CCI__SISCI_ASKS 0x200u                         /* a program waits for its completion */
-#define CCI__SISCI_LAST 0x400u                         /* the rest of the ring is empty: as if a PAD came next */
+#define CCI__SISCI_BUSY 1u                                                      /* in a REJECT */
+#define CCI__SISCI_GIVEN_UP 1u                                                  /* in a DISCONNECT */
+#define CCI__SISCI_EVENTS (1u << CCI_EVENT_DISCONNECT | 1u << CCI_EVENT_STATUS) /* that come only if asked for */
+#define CCI__SISCI_VOID 0x100u                                                  /* in a record's word: withdrawn */
+#define CCI__SISCI_ASKS 0x200u                                                  /* a program waits for its completion */
+#define CCI__SISCI_LAST 0x400u /* the rest of the ring is empty: as if a PAD came next */
 
 enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
 
@@ -6554,6 +6557,10 @@ typedef struct cci__sisci {
     cci_evq_fifo_t received;
     cci_evq_t evq;
     cci_evq_event_t *free_ops;
+#ifndef CCI_NO_STATS
+    cci__tallies_t tallies;
+#endif
+    cci__notices_t notices;
     cci__sisci_group *groups;
     cci__sisci_port *port; /* of an adapter's library, or NULL */
     cci__sisci_door *door;
@@ -7066,6 +7073,19 @@ static void cci__sisci_free_mirror(cci__sisci_link *link) {
     m->stored = m->paused = m->down = 0;
 }
 
+/* The adapter can't reach the peer for the time being, or can again; or both since the last look. */
+static void cci__sisci_suspend(cci__sisci_link *link, uint32_t bits) {
+    cci__sisci *ep = link->ep;
+    uint32_t index = link->conns;
+    while (index != CCI__CONN_NONE) {
+        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, index);
+        index = conn->after;
+        if (conn->closing) continue;
+        if (bits & CCI__SISCI_DOWN) (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 1);
+        if (bits & CCI__SISCI_UP) (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 0);
+    }
+}
+
 /* Takes what callbacks have told. */
 static void cci__sisci_take_news(cci__sisci_link *link) {
     cci__sisci_mirror *m = link->mirror;
@@ -7075,6 +7095,7 @@ static void cci__sisci_take_news(cci__sisci_link *link) {
     link->news.attached = bits & CCI__SISCI_IN_LOST ? -1 : bits & CCI__SISCI_IN_JOINED ? 1 : link->news.attached;
     link->news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->news.out;
     link->news.door = bits & CCI__SISCI_DOOR_LOST ? -1 : link->news.door;
+    if (bits & (CCI__SISCI_DOWN | CCI__SISCI_UP)) cci__sisci_suspend(link, bits);
     if (bits & CCI__SISCI_DOWN) {
         m->down = 1;
         if (m->memory) cci__sisci_pause(link);
@@ -8122,13 +8143,17 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
                                              void *context) {
     cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->conns);
     if (!conn && ep->conns.slab_count < CCI__CONN_SLABS) {
-        uint8_t *slab = (uint8_t *)cci__sisci_memory_of(ep, CCI__CONN_SLAB * sizeof *conn);
+        uint8_t *slab;
+        CCI__STATS(if (ep->tallies.counted && !cci__tallies_grow(&ep->tallies, ep->conns.slab_count + 1)) return NULL);
+        if (ep->notices.asked && !cci__notices_grow(&ep->notices, ep->conns.slab_count + 1)) return NULL;
+        slab = (uint8_t *)cci__sisci_memory_of(ep, CCI__CONN_SLAB * sizeof *conn);
         if (slab) {
             cci_conn_add_slab(&ep->conns, slab);
             conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->conns);
         }
     }
     if (!conn) return NULL;
+    CCI__STATS(if (ep->tallies.counted) cci__tally_begin(&ep->tallies, conn->conn.index));
     conn->conn.pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
     conn->conn.pub.attribute = attribute;
     conn->conn.pub.context = context;
@@ -8893,6 +8918,7 @@ static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cc
         return;
     }
     if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) return;
+    cci__notices_forget(&ep->notices, &conn->conn, 1);
     conn->conn.state = CCI_CONN_BROKEN;
     cci__sisci_mark_ops(conn, head[2]);
     while (conn->ops) {
@@ -9814,6 +9840,7 @@ static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     if (conn->closing) {
         cci__sisci_close_conn(ep, conn);
     } else if (conn->conn.state == CCI_CONN_OPEN) {
+        cci__notices_forget(&ep->notices, &conn->conn, 1);
         conn->conn.state = CCI_CONN_BROKEN;
     } else if (conn->conn.state == CCI_CONN_REQUESTED) {
         conn->cancelled = 1;
@@ -10280,6 +10307,13 @@ static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute
 static void cci__sisci_arm(cci__sisci *ep);
 static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op);
 
+/* A call has accepted a message. */
+static inline void cci__sisci_issued(const cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length) {
+    CCI__STATS(if (CCI__UNLIKELY(ep->tallies.counted != NULL))
+                   cci__tally_issued(&ep->tallies, conn->conn.index, length));
+    (void)ep, (void)conn, (void)length;
+}
+
 static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
                                      uint32_t length, void *context, int flags) {
     cci__sisci_op *op = NULL;
@@ -10288,6 +10322,7 @@ static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, cons
         op = cci__sisci_new_op(ep, conn, context, flags);
         if (!op) return CCI_ENOBUFS;
     }
+    cci__sisci_issued(ep, conn, length);
     cci__sisci_send_to_group(ep, (cci__sisci_group *)conn->data, data, count, length);
     if (op) cci__sisci_complete(ep, op, CCI_SUCCESS);
     if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
@@ -10418,6 +10453,7 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
 
 /* A reliable connection that could not deliver in time is broken: all that is under way ends, and the peer is told. */
 static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, int status) {
+    cci__notices_forget(&ep->notices, &conn->conn, 1);
     conn->conn.state = CCI_CONN_BROKEN;
     conn->ended = 1;
     conn->mark = link->tail;
@@ -11126,6 +11162,8 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sisci_free_links(ep, &ep->cold);
     cci_release(ep->marks);
     cci_release(ep->servers);
+    CCI__STATS(cci__tallies_free(&ep->tallies));
+    cci__notices_free(&ep->notices);
     cci__sisci_close_fd(ep->epoll);
     cci__sisci_close_fd(ep->self);
     cci__sisci_close_fd(ep->timer);
@@ -11431,6 +11469,7 @@ static inline void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *ev
 /* What is pending ends, and what waits for the program is dropped when its turn comes. */
 static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->conn.token = 0;
+    cci__notices_forget(&ep->notices, &conn->conn, 0);
     if (conn->link) cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
     cci__list_remove(&conn->asked);
@@ -11510,10 +11549,17 @@ static inline int cci__sisci_is_stale(const cci_evq_event_t *event, const cci__s
 /* Events of connections come before all others. */
 static cci_evq_event_t *cci__sisci_next_urgent(cci__sisci *ep) {
     cci_evq_event_t *next;
-    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL && next->base.pub.type == CCI_EVENT_KEEPALIVE_TIMEDOUT &&
-           cci__sisci_is_stale(next, (const cci__sisci_conn *)next->owner))
+    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
+        if (next->pool == CCI_EVQ_STATUS) {
+            if (cci__notices_hand_out(&ep->notices, &ep->evq, next)) return next;
+            continue;
+        }
+        if (next->base.pub.type != CCI_EVENT_KEEPALIVE_TIMEDOUT ||
+            !cci__sisci_is_stale(next, (const cci__sisci_conn *)next->owner))
+            return next;
         cci__sisci_return_control(ep, next);
-    return next;
+    }
+    return NULL;
 }
 
 /* An event about the end of a connection has come to the front of a queue. 1: the program gets it now. */
@@ -11527,6 +11573,7 @@ static int cci__sisci_is_end_due(cci__sisci *ep, cci_evq_event_t *event, const c
         cci_evq_post(&ep->evq.done, event); /* the connection's messages have gone before it; now its completions do */
         return 0;
     }
+    cci__notices_forget(&ep->notices, (const cci_conn_t *)event->owner, 0);
     return 1;
 }
 
@@ -11637,6 +11684,13 @@ static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **e
     return status;
 }
 
+#ifndef CCI_NO_STATS
+static CCI__RARE void cci__sisci_tally_taken(const cci__sisci *ep, const cci_event_t *event) {
+    const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)event->recv.connection;
+    if (event->type == CCI_EVENT_RECV) cci__tally_taken(&ep->tallies, conn->conn.index, event->recv.len);
+}
+#endif
+
 static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     const cci_evq_event_t *found;
@@ -11647,6 +11701,8 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
         *event = (cci_event_t *)(uintptr_t)&found->base.pub;
     else
         status = cci__sisci_get_event_locked(ep, event);
+    CCI__STATS(if (CCI__UNLIKELY(ep->tallies.counted != NULL) && status == CCI_SUCCESS)
+                   cci__sisci_tally_taken(ep, *event));
     cci__sisci_unlock(ep);
     return status;
 }
@@ -11683,7 +11739,10 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
         status = CCI_EINVAL;
     } else {
         if (base->pub.type == CCI_EVENT_CONNECT) cci_release(cci_conn_take_answer(base->pub.connect.data_ptr));
-        cci__sisci_return_control(ep, event);
+        if (event->pool == CCI_EVQ_STATUS)
+            cci__notices_return(&ep->notices, &ep->evq, event);
+        else
+            cci__sisci_return_control(ep, event);
         if (cci__sisci_is_sleeper(ep))
             cci__sisci_arm(ep); /* the end of a connection, or a message, may have waited for this */
     }
@@ -11729,10 +11788,9 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__sisci_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__sisci_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
-        if (value & ~CCI__SISCI_EVENTS)
-            status = CCI_EINVAL;
-        else
-            ep->event_mask = value;
+        status = value & ~CCI__SISCI_EVENTS ? (int)CCI_EINVAL
+                                            : cci__notices_set(&ep->notices, &ep->base, value, ep->conns.slab_count);
+        if (status == CCI_SUCCESS) ep->event_mask = value;
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
@@ -11743,7 +11801,11 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
                 cci__sisci_set_keepalive(ep, conn, value);
         }
         break;
+#ifdef CCI_NO_STATS
     case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
+#else
+    case CCI_OPT_ENDPT_CONN_STATS: status = cci__tallies_set(&ep->tallies, value, ep->conns.slab_count); break;
+#endif
     default: status = CCI_EINVAL; break;
     }
     cci__sisci_arm(ep);
@@ -11773,7 +11835,7 @@ static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
 }
 
 #ifndef CCI_NO_STATS
-/* What there is now: nothing is counted. */
+/* What there is now. */
 static void cci__sisci_endpoint_stats(const cci__sisci *ep, cci_endpt_stats_t *stats) {
     uint32_t messages = cci_evq_count(&ep->received);
     memset(stats, 0, sizeof *stats);
@@ -11782,6 +11844,10 @@ static void cci__sisci_endpoint_stats(const cci__sisci *ep, cci_endpt_stats_t *s
     stats->recv_buffers_used = messages + ep->evq.recv_out;
 }
 
+static void cci__sisci_connection_stats(const cci__sisci *ep, const cci__sisci_conn *conn, cci_conn_stats_t *stats) {
+    memset(stats, 0, sizeof *stats);
+    if (ep->tallies.counted) cci__tally_tell(cci__tally_at(&ep->tallies, conn->conn.index), stats);
+}
 #endif
 
 static void cci__sisci_caps(const cci__sisci *ep, cci_caps_t *caps) {
@@ -11812,10 +11878,11 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
         break;
 #ifdef CCI_NO_STATS
     case CCI_OPT_ENDPT_STATS:
+    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
 #else
     case CCI_OPT_ENDPT_STATS: cci__sisci_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
+    case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->tallies, val); break;
 #endif
-    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
     default: status = CCI_EINVAL; break;
     }
     cci__sisci_unlock(ep);
@@ -11852,7 +11919,7 @@ static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_
 #ifdef CCI_NO_STATS
         status = CCI_ERR_NOT_IMPLEMENTED;
 #else
-        memset(val, 0, sizeof(cci_conn_stats_t)); /* nothing is known */
+        cci__sisci_connection_stats(ep, conn, (cci_conn_stats_t *)val);
 #endif
     else if (name == CCI_OPT_CONN_PEER_URI)
         status = cci__sisci_uri_of_peer(conn, (char **)val);
@@ -11912,7 +11979,10 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
         op = cci__sisci_new_op(ep, conn, context, flags);
         if (!op) return CCI_ENOBUFS;
     }
-    if (CCI__UNLIKELY(conn->unready)) return cci__sisci_end_unready(ep, conn, op, flags);
+    if (CCI__UNLIKELY(conn->unready)) {
+        cci__sisci_issued(ep, conn, length);
+        return cci__sisci_end_unready(ep, conn, op, flags);
+    }
     posted =
         !link->items && cci__list_empty(&link->owing) && cci__sisci_post_message(link, conn, data, count, length, op);
     if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) /* what is unreliable and finds no room is lost */
@@ -11921,6 +11991,7 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
         cci__sisci_drop_op(ep, op);
         return status;
     }
+    cci__sisci_issued(ep, conn, length);
     if (!link->is_hot) cci__sisci_heat(link);
     if (op && conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
         cci__sisci_complete(ep, op, CCI_SUCCESS);
@@ -11989,6 +12060,7 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
     cci__sisci_lock(ep);
     if (CCI__LIKELY(count == 1) && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE && !(flags & CCI_FLAG_BLOCKING) &&
         cci__sisci_send_short(ep, conn, (const uint8_t *)data->iov_base, (uint32_t)length, context, flags)) {
+        cci__sisci_issued(ep, conn, (uint32_t)length);
         cci__sisci_unlock(ep);
         return CCI_SUCCESS;
     }
@@ -12220,6 +12292,12 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     item->length = call->msg_len;
     item->data = item->buffer;
     if (item->has_message) memcpy(item->buffer, call->msg, call->msg_len);
+#ifndef CCI_NO_STATS
+    if (ep->tallies.counted) {
+        cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index), item->is_read, call->length);
+        if (item->has_message) cci__tally_issued(&ep->tallies, conn->conn.index, call->msg_len);
+    }
+#endif
     cci__sisci_add_item(link, item);
     cci__sisci_heat(link);
     cci__sisci_advance(ep, link);

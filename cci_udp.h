@@ -140,6 +140,10 @@
  *                        each connection and `memory` for all
  * Where memory is scarce lower `memory` and recv_buf_count.
  *
+ * CCI_EVENT_STATUS. Besides what cci.h tells of paths: the interface goes down and comes back, loses the endpoint's
+ * address and has it again, or its MTU changes, which then changes no connection by itself: see PATH MTU. Linux tells
+ * of all that at once; elsewhere the library looks once a second.
+ *
  * OS HANDLE. On Linux an epoll descriptor over sockets, timer and the news that an interface went away. On other
  * systems a pipe that a helper thread fills; with CCI_NO_THREADS there the main socket itself, which tells of arriving
  * data only: a program that sleeps on it must wake up now and then by itself. On Windows a socket, for WSAPoll(),
@@ -492,6 +496,7 @@ typedef struct cci__udp_link {
     uint32_t lost;      /* datagrams that the system refused         */
     int warned_send, warned_receive;
     int is_up, is_news;
+    cci_link_state_t state;
     uint64_t looked_ns;
     cci__udp_waiter waiter;
     cci__udp_share share;
@@ -1316,6 +1321,19 @@ static int cci__udp_is_running(const cci__udp_link *l) {
 }
 #endif
 
+/* What the interface carries now, where the system tells it without a list of all. */
+static void cci__udp_read_mtu(cci__udp_link *l) {
+#if defined(SIOCGIFMTU) && !CCI_WINDOWS
+    struct ifreq request;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
+    if (ioctl(l->socket[0].fd, SIOCGIFMTU, &request) == 0 && request.ifr_mtu > 0)
+        l->state.mtu = (uint32_t)request.ifr_mtu;
+#else
+    (void)l;
+#endif
+}
+
 /* Is the device usable: has its interface carrier, and the address that the link is bound to? This happens while a
  * program waits, so it asks about this interface alone: listing thousands of them takes long. */
 static int cci__udp_look(cci__udp_link *l) {
@@ -1325,15 +1343,20 @@ static int cci__udp_look(cci__udp_link *l) {
     memset(&request, 0, sizeof request);
     memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
 #endif
+    cci__udp_read_mtu(l);
     if (!cci__udp_is_running(l)) return 0;
     cci__udp_own_addr(l, 0, 0, &own);
 #if CCI__UDP_LINUX
     if (ioctl(l->socket[0].fd, SIOCGIFINDEX, &request) == 0) {
         int has = cci__udp_ask_address((uint32_t)request.ifr_ifindex, &own);
-        if (has >= 0) return has;
+        if (has >= 0) {
+            l->state.lacks_address = !has;
+            return has;
+        }
     }
 #endif
-    return cci__udp_can_bind(&own);
+    l->state.lacks_address = !cci__udp_can_bind(&own);
+    return !l->state.lacks_address;
 }
 
 /* ==================================================================================================================
@@ -3343,6 +3366,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->index_base = l->share.member << CCI__UDP_MEMBER_SHIFT;
     info->probe_idle_s = d->probe_idle_s;
     info->system_calls = &l->system_calls;
+    info->state = &l->state;
 }
 
 /* Closes all sockets, the mailbox last: from it the other members hear that this one's position is free. */
@@ -3371,6 +3395,7 @@ static int cci__udp_start(cci__udp_link *l, const char *service, cci_link_info_t
     if (port < 0) return CCI_EINVAL;
     if (!cci__udp_find(&l->device, &s) || !s.best.running) return CCI_ENODEV;
     l->interface_ = s.best;
+    l->state.mtu = s.best.mtu;
     l->is_up = 1;
     l->looked_ns = cci__udp_now(l);
     l->share.is_on = shares && port != 0; /* a port that the kernel chooses must be nobody's yet */

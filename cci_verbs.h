@@ -186,10 +186,15 @@
  * network (IPv4 /24, or the subnet of a GID) gets three quarters at most of what is left of the requests and of 2^20
  * connections. In a request, `peer_uri` names the GID and the queue pair of who asks.
  *   Of the statistics (cci_endpt_stats_t, cci_conn_stats_t) an endpoint tells its connections, waiting events and
- * buffers in use, and a connection what is pending; the hardware's packets and the messages are not counted, and
- * CCI_OPT_ENDPT_CONN_STATS is CCI_ERR_NOT_IMPLEMENTED. Mode ud tells all but system calls.
+ * buffers in use, and a connection its messages and RMAs with their bytes, where CCI_OPT_ENDPT_CONN_STATS is 1, and
+ * what is pending. What the hardware does alone is not counted: packets, retransmissions, RMAs of the peer. Mode ud
+ * tells all but system calls.
  *   A program's own encryption (cci_setup()) and crc don't hold here. The log warns when an endpoint is made while
  * there are hooks for encryption; mode = ud uses them.
+ *   CCI_EVENT_STATUS tells of the device that it went down and came back, that its address went and came back, and the
+ * active MTU of its port. Mode ud tells all of paths. In mode rc a path is suspended when the hardware has repeated a
+ * packet as often as it does, or when the peer has not answered three questions: about work that stands still, or about
+ * a new queue pair. It is resumed when the peer is heard, or the new queue pair joined. Its MTU never changes.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
  * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: all that is
@@ -785,6 +790,7 @@ typedef struct cci__verbs_link {
     uint64_t looked_ns;      /* at the socket */
     /* state of the device */
     int is_up, is_dead, is_news, is_broken, cq_is_broken;
+    cci_link_state_t state;
     uint32_t repairs;
     uint64_t repaired_ns;
     uint64_t now_ns; /* when the clock was read last */
@@ -2631,9 +2637,14 @@ static int cci__verbs_look(cci__verbs_link *l) {
     memset(&a, 0, sizeof a);
     if (cci__ibv.query_port(l->context, l->port.number, &a) != 0) return 0;
     for (i = 0; !cci__verbs_is_own_gid(l, index); i++) {
-        if (i == CCI__VERBS_GID_MAX || i >= (uint32_t)a.gid_tbl_len) return 0;
+        if (i == CCI__VERBS_GID_MAX || i >= (uint32_t)a.gid_tbl_len) {
+            l->state.lacks_address = 1;
+            return 0;
+        }
         index = i;
     }
+    l->state.lacks_address = 0;
+    if (a.state == IBV_PORT_ACTIVE) l->state.mtu = 128u << a.active_mtu;
     if (index != l->port.gid_index || a.lid != l->port.lid) {
         l->port.gid_index = index;
         l->port.lid = a.lid;
@@ -3217,6 +3228,7 @@ static void cci__verbs_tell(const cci__verbs_link *l, cci_link_info_t *info) {
     info->forked = cci__verbs_forked;
     info->crc = d->crc;
     info->probe_idle_s = d->probe_idle_s;
+    info->state = &l->state;
 }
 
 static int cci__verbs_open(cci_device_t *device, const char *service, int want_os_handle, void **link,
@@ -3354,8 +3366,8 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_STUCK 16u /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_STATE_SIZE 40u
-#define CCI__RC_URI 160u                            /* bytes of a peer's URI */
-#define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
+#define CCI__RC_URI 160u                                                     /* bytes of a peer's URI */
+#define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT | 1u << CCI_EVENT_STATUS) /* that come only if they are asked for */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
 
 /* MAKING: its queue pair is being made; JOINING: it is there, and being joined to the peer's. */
@@ -3550,6 +3562,13 @@ typedef struct cci__rc {
     uint32_t undated[CCI__RC_MOST_UNDATED], undated_count;
     struct ibv_send_wr wr[CCI__RC_CHAIN], inline_wr; /* work requests: what is the same in all of them stays */
     struct ibv_sge sge[CCI__RC_CHAIN], inline_sge;
+#ifndef CCI_NO_STATS
+    cci__tallies_t tallies;
+#endif
+    cci__notices_t notices;
+    cci_link_state_t link_state; /* as the link told it last */
+    /* `send_buf_count` and `evq.recv_limit`, or 0 while connections are counted: a message looks closer then */
+    uint32_t send_quickly, take_quickly;
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and that are still there */
     uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
@@ -3768,7 +3787,8 @@ static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 /* A connection that was open is no more; the program learns it when nothing of it is under way. */
-static void cci__rc_begin_end(const cci__rc *ep, cci__rc_conn *conn, unsigned how) {
+static void cci__rc_begin_end(cci__rc *ep, cci__rc_conn *conn, unsigned how) {
+    cci__notices_forget(&ep->notices, &conn->conn, 1);
     if (conn->conn.state == CCI_CONN_OPEN)
         conn->marks |= (uint8_t)(how | (ep->event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
     conn->conn.state = CCI_CONN_BROKEN;
@@ -4164,8 +4184,10 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
     else if (item)
         item->base += (uint64_t)(number - item->first) * item->chunk;
     switch (why) {
-    case IBV_WC_WR_FLUSH_ERR:
-    case IBV_WC_RETRY_EXC_ERR: break;
+    case IBV_WC_WR_FLUSH_ERR: break;
+    case IBV_WC_RETRY_EXC_ERR:
+        if (!(conn->conn.flags & CCI__RC_AWAITING)) (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 1);
+        break;
     case IBV_WC_RNR_RETRY_EXC_ERR: conn->conn.flags |= CCI__RC_UNREADY; break;
     case IBV_WC_LOC_LEN_ERR: /* which of these it is depends on the hardware and on the moment */
     case IBV_WC_LOC_QP_OP_ERR:
@@ -4676,6 +4698,7 @@ static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
     conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
     conn->stuck = 0;
+    (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 0);
     cci__rc_schedule(ep, conn);
     if (conn->conn.flags & CCI__RC_AWAITING) cci__rc_connected(ep, conn, CCI_SUCCESS);
     if (conn->unposted) cci__rc_list_ready(ep, conn);
@@ -4890,6 +4913,8 @@ static int cci__rc_grow(cci__rc *ep) {
     uint8_t *slab;
     uint32_t *buckets, *qp_buckets;
     if (ep->conns.slab_count == CCI__CONN_SLABS) return 0;
+    CCI__STATS(if (ep->tallies.counted && !cci__tallies_grow(&ep->tallies, ep->conns.slab_count + 1)) return 0);
+    if (ep->notices.asked && !cci__notices_grow(&ep->notices, ep->conns.slab_count + 1)) return 0;
     slab = (uint8_t *)cci_alloc((size_t)CCI__CONN_SLAB * ep->conns.entry_size);
     if (!slab) return 0;
     if (capacity > ep->qp_bucket_count) {
@@ -4921,6 +4946,7 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
     cci__rc_conn *conn;
     if (!made && (!cci__rc_grow(ep) || (made = cci_conn_open(&ep->conns)) == NULL)) return NULL;
     conn = (cci__rc_conn *)(void *)made;
+    CCI__STATS(if (ep->tallies.counted) cci__tally_begin(&ep->tallies, made->index));
     made->pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
     made->pub.attribute = attribute;
     made->pub.context = context;
@@ -4930,6 +4956,14 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
     made->pub.max_send_size =
         cci__rc_is_reliable(conn) ? ep->max_send_size : cci__min32(ep->max_send_size, ep->info.mtu - CCI__HEADER_SIZE);
     return conn;
+}
+
+/* How far messages go without a closer look at them. */
+static void cci__rc_set_pace(cci__rc *ep) {
+    int is_counted = 0;
+    CCI__STATS(is_counted = ep->tallies.counted != NULL);
+    ep->send_quickly = is_counted ? 0 : ep->send_buf_count;
+    ep->take_quickly = is_counted ? 0 : ep->evq.recv_limit;
 }
 
 /* Nothing of the connection is under way any more. */
@@ -5191,6 +5225,8 @@ static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_
         memcmp(conn->conn.peer.bytes + 8, from->bytes + 8, 16) != 0)
         return;
     cci_conn_move(&ep->conns, &conn->conn, from, ep->now_ns);
+    if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING))
+        cci__notices_post(&ep->notices, &ep->evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0);
     if (has_moved && (conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED)) cci__rc_drain(ep, conn);
 }
 
@@ -5387,6 +5423,18 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     ep->under_way++;
 }
 
+/* Since something last came from the peer. */
+static uint64_t cci__rc_silent_ns(const cci__rc *ep, const cci__rc_conn *conn) {
+    return (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->life.heard) << 20;
+}
+
+/* Questions were not answered. A peer that was heard meanwhile is there. */
+static void cci__rc_suspend(cci__rc *ep, cci__rc_conn *conn) {
+    if (cci__rc_silent_ns(ep, conn) >= 3 * CCI__RC_ASK * cci__rc_look_ns(conn) &&
+        !(conn->conn.flags & CCI__RC_AWAITING))
+        (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 1);
+}
+
 /* Looks whether a pair gets on. The hardware repeats by itself, and for ever what the peer has no buffer for; only the
  * peer can tell which it is. The driver that emulates hardware has been seen to repeat no more: a pair that stands
  * still though the peer is ready is made anew. */
@@ -5405,7 +5453,9 @@ static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_drain(ep, conn);
         return;
     }
-    if (conn->stuck % CCI__RC_ASK == 0) cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
+    if (conn->stuck % CCI__RC_ASK != 0) return;
+    if (conn->stuck > 3 * CCI__RC_ASK) cci__rc_suspend(ep, conn);
+    cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
 }
 
 /* Asks a peer that has been silent for long whether it is still there; after as long again without an answer it is
@@ -5461,8 +5511,13 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_break(ep, conn, conn->conn.flags & CCI__RC_UNREADY ? CCI_ERR_RNR : CCI_ETIMEDOUT);
         return;
     }
+    if (ep->notices.suspended > 0 && conn->phase == CCI__RC_PAIRED &&
+        cci__rc_silent_ns(ep, conn) < 2 * cci__rc_look_ns(conn))
+        (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 0);
     if (conn->probe_ns <= ep->now_ns) cci__rc_probe(ep, conn);
     if (conn->retry_ns > ep->now_ns) return;
+    if ((conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED) && conn->pair_tries >= 3)
+        cci__rc_suspend(ep, conn);
     if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED)
         cci__rc_tell_pair(ep, conn);
     else if (conn->phase == CCI__RC_PAIRED)
@@ -5743,9 +5798,11 @@ static void cci__rc_check_device(cci__rc *ep) {
         cci__verbs_die(ep->hw); /* what can't be repaired has failed for good */
         up = 0;
     }
+    cci__notices_of_link(&ep->notices, &ep->evq, &ep->link_state, ep->info.state);
     if (up && ep->device_failed) {
         ep->device_failed = 0;
         device->up = 1;
+        cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_UP, 0);
     }
     if (!up && !ep->device_failed && (event = cci__rc_control_event(ep)) != NULL) {
         device->up = 0;
@@ -5753,6 +5810,7 @@ static void cci__rc_check_device(cci__rc *ep) {
         event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
         event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
         cci_evq_post(&ep->evq.urgent, event);
+        cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_DOWN, 0);
     }
     if (ep->hw->is_dead && !ep->is_dead) cci__rc_die(ep);
 }
@@ -6184,6 +6242,8 @@ static void cci__rc_free(cci__rc *ep) {
     for (i = 0; i < ep->conns.slab_count; i++) cci_release(ep->conns.slabs[i]);
     cci_release(ep->conns.buckets);
     cci_release(ep->qp_buckets);
+    CCI__STATS(cci__tallies_free(&ep->tallies));
+    cci__notices_free(&ep->notices);
     while (ep->memory) {
         cci__rc_memory *block = ep->memory;
         ep->memory = block->next;
@@ -6224,6 +6284,7 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     if (!cci__rc_make_queues(ep) || !cci__rc_try_pair(ep) || !cci__rc_make_tables(ep, keys)) return CCI_ENOMEM;
     cci_evq_init(&ep->evq);
     ep->evq.recv_limit = ep->recv_buf_count;
+    cci__rc_set_pace(ep);
     if (!cci__rc_add_messages(ep, ep->info.send_buf_count ? ep->send_buf_count : CCI__VERBS_RC_FIRST_SENDS) ||
         !cci__rc_add_rmas(ep, CCI__RC_RMAS) || !cci__rc_add_plain(ep, ep->recv_buf_count) ||
         !cci__rc_add_buffers(ep, ep->info.recv_buf_count ? ep->recv_buf_count
@@ -6532,6 +6593,7 @@ static int cci__rc_disconnect(struct cci_connection *connection) {
         return CCI_EINVAL;
     }
     ep->now_ns = ep->link->now(ep->handle);
+    cci__notices_forget(&ep->notices, &conn->conn, 0);
     for (i = 0; i < ep->group_count; i++) {
         if (ep->groups[i] == conn) {
             (void)ep->link->group(ep->handle, &conn->conn.peer, 0);
@@ -6579,6 +6641,7 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
                 ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->marks &=
                     (uint8_t) ~(CCI__RC_WITHDREW | CCI__RC_MARKED); /* all starts afresh */
             }
+            if (next->pool != CCI_EVQ_OPERATION) cci__notices_forget(&ep->notices, (const cci_conn_t *)next->owner, 0);
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
@@ -6586,6 +6649,13 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     }
     return CCI_EAGAIN;
 }
+
+#ifndef CCI_NO_STATS
+static void cci__rc_tally_taken(const cci__rc *ep, const cci_evq_event_t *event) {
+    const cci__rc_conn *conn = (const cci__rc_conn *)event->owner;
+    cci__tally_taken(&ep->tallies, conn->conn.index, event->base.pub.recv.len);
+}
+#endif
 
 /* A message, or when there is none what comes behind all of them; what is not for the program is dropped. */
 static int cci__rc_next_of_any(cci__rc *ep, cci_event_t **event) {
@@ -6596,6 +6666,7 @@ static int cci__rc_next_of_any(cci__rc *ep, cci_event_t **event) {
         if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
         ep->taken_total++;
         if (CCI__LIKELY(is_message && !is_stale)) {
+            CCI__STATS(if (ep->tallies.counted) cci__rc_tally_taken(ep, next));
             ep->evq.recv_out++;
             *event = &next->base.pub;
             return CCI_SUCCESS;
@@ -6615,6 +6686,11 @@ static int cci__rc_next_of_any(cci__rc *ep, cci_event_t **event) {
 static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
+        if (next->pool == CCI_EVQ_STATUS) {
+            if (!cci__notices_hand_out(&ep->notices, &ep->evq, next)) continue;
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
         if (next->base.pub.type != CCI_EVENT_KEEPALIVE_TIMEDOUT || !cci__rc_is_stale(next)) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
@@ -6626,7 +6702,7 @@ static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
 
 static inline int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next = ep->received.head;
-    if (CCI__LIKELY(next && next->pool == CCI_EVQ_RECV && ep->evq.recv_out < ep->evq.recv_limit &&
+    if (CCI__LIKELY(next && next->pool == CCI_EVQ_RECV && ep->evq.recv_out < ep->take_quickly &&
                     !cci__rc_is_stale(next))) {
         if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
         ep->taken_total++;
@@ -6719,6 +6795,11 @@ static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
         return CCI_SUCCESS;
     }
     if (event->base.pub.type == CCI_EVENT_NONE) return CCI_EINVAL;
+    if (event->pool == CCI_EVQ_STATUS) {
+        cci__notices_return(&ep->notices, &ep->evq, event);
+        cci__rc_arm(ep); /* there may be more to tell */
+        return CCI_SUCCESS;
+    }
     if (event->base.pub.type == CCI_EVENT_CONNECT_REQUEST) {
         if (event->state == 0) return CCI_EINVAL;
         cci__rc_free_request(ep, (cci__rc_request *)(void *)event);
@@ -6750,6 +6831,7 @@ static int cci__rc_set_send_count(cci__rc *ep, uint32_t count) {
     if (count == 0 || count > CCI__RC_MAX_BUFS) return CCI_ERANGE;
     if (count > ep->total_messages && !cci__rc_add_messages(ep, count - ep->total_messages)) return CCI_ENOMEM;
     ep->send_buf_count = count;
+    cci__rc_set_pace(ep);
     return CCI_SUCCESS;
 }
 
@@ -6770,6 +6852,7 @@ static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
         return CCI_ENOMEM;
     }
     ep->evq.recv_limit = count;
+    cci__rc_set_pace(ep);
     return CCI_SUCCESS;
 }
 
@@ -6784,6 +6867,14 @@ static void cci__rc_set_keepalive(cci__rc *ep, cci__rc_conn *conn, uint32_t keep
         cci__rc_begin_keepalive(ep, conn);
 }
 
+#ifndef CCI_NO_STATS
+static int cci__rc_set_counting(cci__rc *ep, uint32_t value) {
+    int status = cci__tallies_set(&ep->tallies, value, ep->conns.slab_count);
+    cci__rc_set_pace(ep);
+    return status;
+}
+#endif
+
 static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
     cci__rc *ep = (cci__rc *)(void *)base;
     int status = CCI_SUCCESS;
@@ -6796,10 +6887,9 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__rc_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__rc_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
-        if (value & ~CCI__RC_EVENTS)
-            status = CCI_EINVAL;
-        else
-            ep->event_mask = value;
+        status = value & ~CCI__RC_EVENTS ? (int)CCI_EINVAL
+                                         : cci__notices_set(&ep->notices, &ep->base, value, ep->conns.slab_count);
+        if (status == CCI_SUCCESS) ep->event_mask = value;
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
@@ -6809,7 +6899,11 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
                 cci__rc_set_keepalive(ep, conn, value);
         }
         break;
+#ifdef CCI_NO_STATS
     case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
+#else
+    case CCI_OPT_ENDPT_CONN_STATS: status = cci__rc_set_counting(ep, value); break;
+#endif
     default: status = CCI_EINVAL; break;
     }
     cci__rc_arm(ep);
@@ -6832,7 +6926,7 @@ static int cci__rc_uri(cci__rc *ep, const cci_link_addr_t *peer, char **uri) {
 }
 
 #ifndef CCI_NO_STATS
-/* What there is now: nothing is counted. */
+/* What there is now. */
 static void cci__rc_endpoint_stats(const cci__rc *ep, cci_endpt_stats_t *stats) {
     uint32_t messages = cci_evq_count(&ep->received);
     memset(stats, 0, sizeof *stats);
@@ -6843,8 +6937,9 @@ static void cci__rc_endpoint_stats(const cci__rc *ep, cci_endpt_stats_t *stats) 
     stats->send_buffers_used = ep->used_messages;
 }
 
-static void cci__rc_connection_stats(const cci__rc_conn *conn, cci_conn_stats_t *stats) {
+static void cci__rc_connection_stats(const cci__rc *ep, const cci__rc_conn *conn, cci_conn_stats_t *stats) {
     memset(stats, 0, sizeof *stats);
+    if (ep->tallies.counted) cci__tally_tell(cci__tally_at(&ep->tallies, conn->conn.index), stats);
     stats->operations_pending = conn->waiting + (conn->posted - conn->retired);
     stats->is_active = conn->qp != NULL;
 }
@@ -6867,10 +6962,11 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
         break;
 #ifdef CCI_NO_STATS
     case CCI_OPT_ENDPT_STATS:
+    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
 #else
     case CCI_OPT_ENDPT_STATS: cci__rc_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
+    case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->tallies, val); break;
 #endif
-    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
     default: status = CCI_EINVAL; break;
     }
     cci__rc_unlock(ep);
@@ -6907,7 +7003,7 @@ static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt
 #ifdef CCI_NO_STATS
         status = CCI_ERR_NOT_IMPLEMENTED;
 #else
-        cci__rc_connection_stats(conn, (cci_conn_stats_t *)val);
+        cci__rc_connection_stats(ep, conn, (cci_conn_stats_t *)val);
 #endif
     else if (name == CCI_OPT_CONN_PEER_URI)
         status = cci__rc_uri(ep, &conn->conn.peer, (char **)val);
@@ -6949,11 +7045,19 @@ static int cci__rc_more_messages(cci__rc *ep) {
            cci__rc_grown(ep, cci__rc_add_messages(ep, more));
 }
 
-/* A message's item, NULL if there is none to be had. */
-static inline cci__rc_item *cci__rc_new_item(cci__rc *ep, uint32_t length) {
+/* The same for a message that needs a closer look; 0: there is none to be had. */
+static CCI__RARE int cci__rc_look_closer(cci__rc *ep, const cci__rc_conn *conn, uint32_t length) {
+    if ((!ep->free_messages || ep->used_messages >= ep->send_buf_count) && !cci__rc_more_messages(ep)) return 0;
+    CCI__STATS(if (ep->tallies.counted) cci__tally_issued(&ep->tallies, conn->conn.index, length));
+    (void)conn, (void)length;
+    return 1;
+}
+
+/* The item of a message, which is accepted with that; NULL if there is none to be had. */
+static inline cci__rc_item *cci__rc_new_item(cci__rc *ep, const cci__rc_conn *conn, uint32_t length) {
     cci__rc_item *item = ep->free_messages;
-    if (CCI__UNLIKELY(!item || ep->used_messages >= ep->send_buf_count)) {
-        if (!cci__rc_more_messages(ep)) return NULL;
+    if (CCI__UNLIKELY(!item || ep->used_messages >= ep->send_quickly)) {
+        if (!cci__rc_look_closer(ep, conn, length)) return NULL;
         item = ep->free_messages;
     }
     ep->free_messages = item->next;
@@ -6981,7 +7085,7 @@ static void cci__rc_take_bytes(cci__rc_item *item, const struct iovec *data, uin
 /* An unreliable message: it is complete when the link has it. */
 static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                    uint32_t length, cci__rc_op *op, int flags) {
-    cci__rc_item *item = cci__rc_new_item(ep, length);
+    cci__rc_item *item = cci__rc_new_item(ep, conn, length);
     uint8_t head[CCI__HEADER_SIZE];
     cci_link_tx_t tx;
     int is_group = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX, sent, status = CCI_SUCCESS;
@@ -6999,7 +7103,10 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     tx.piece[1].length = length;
     sent = ep->link->send(ep->handle, &tx, 1);
     cci__rc_free_item(ep, item);
-    if (sent != 1) return CCI_ENOBUFS;
+    if (sent != 1) {
+        CCI__STATS(if (ep->tallies.counted) cci__tally_refused(&ep->tallies, conn->conn.index, length));
+        return CCI_ENOBUFS;
+    }
     if (op) {
         cci__rc_complete_op(ep, op, CCI_SUCCESS);
         if (flags & CCI_FLAG_BLOCKING) {
@@ -7123,7 +7230,7 @@ static inline void cci__rc_send_inline(cci__rc *ep, cci__rc_conn *conn, cci__rc_
 
 static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                  uint32_t length, cci__rc_op *op, int flags) {
-    cci__rc_item *item = cci__rc_new_item(ep, length);
+    cci__rc_item *item = cci__rc_new_item(ep, conn, length);
     if (CCI__UNLIKELY(!item)) return CCI_ENOBUFS;
     item->op = op;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
@@ -7336,7 +7443,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         return CCI_ENOBUFS;
     op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS && call->has_message) {
-        message = cci__rc_new_item(ep, (uint32_t)call->message.iov_len);
+        message = cci__rc_new_item(ep, conn, (uint32_t)call->message.iov_len);
         if (!message) {
             status = CCI_ENOBUFS;
             if (op) cci__rc_free_op(ep, op);
@@ -7366,6 +7473,8 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         message->is_fenced = item->kind == CCI__RC_READ_ITEM;
         cci__rc_append(ep, conn, message);
     }
+    CCI__STATS(if (ep->tallies.counted) cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index),
+                                                       item->kind == CCI__RC_READ_ITEM, call->length));
     cci__rc_issued(ep, conn, 1);
     return call->flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }

@@ -92,7 +92,9 @@ class EndpointFlag(enum.IntFlag):
 
 ConnAttr = enum.IntEnum("ConnAttr", "RO RU UU UU_MC_TX UU_MC_RX", start=0)
 EventType = enum.IntEnum("EventType", "NONE SEND RECV CONNECT CONNECT_REQUEST ACCEPT KEEPALIVE_TIMEDOUT "
-                         "ENDPOINT_DEVICE_FAILED DISCONNECT", start=0)
+                         "ENDPOINT_DEVICE_FAILED DISCONNECT STATUS", start=0)
+What = enum.IntEnum("What", "DEVICE_UP DEVICE_DOWN ADDRESS_CHANGED MTU_CHANGED PATH_SUSPENDED PATH_RESUMED PATH_MTU "
+                    "PEER_MOVED", start=0)
 Opt = enum.IntEnum("Opt", "ENDPT_SEND_TIMEOUT ENDPT_RECV_BUF_COUNT ENDPT_SEND_BUF_COUNT "
                    "ENDPT_KEEPALIVE_TIMEOUT ENDPT_URI ENDPT_RMA_ALIGN CONN_SEND_TIMEOUT "
                    "CONN_KEEPALIVE_TIMEOUT ENDPT_EVENT_MASK CONN_PEER_URI CONN_CONTEXT CAPS ENDPT_STATS "
@@ -100,7 +102,7 @@ Opt = enum.IntEnum("Opt", "ENDPT_SEND_TIMEOUT ENDPT_RECV_BUF_COUNT ENDPT_SEND_BU
 Log = enum.IntEnum("Log", "ERROR WARN INFO DEBUG", start=0)
 ENUMERATIONS = {"CCI_": Status, "CCI_FLAG_": Flag, "CCI_CAPS_": Caps, "CCI_CAN_": Can,
                 "CCI_ENDPOINT_": EndpointFlag,
-                "CCI_CONN_ATTR_": ConnAttr, "CCI_EVENT_": EventType, "CCI_OPT_": Opt, "CCI_LOG_": Log}
+                "CCI_CONN_ATTR_": ConnAttr, "CCI_EVENT_": EventType, "CCI_STATUS_": What, "CCI_OPT_": Opt, "CCI_LOG_": Log}
 
 
 # ---- structures as the library has them, see STRUCTURES -------------------------------------------------------------
@@ -123,8 +125,10 @@ _Accept = _structure("_Accept", type=c_int, status=c_int, context=c_void_p, conn
 _Keepalive = _structure("_Keepalive", type=c_int, connection=c_void_p)
 _DevFailed = _structure("_DevFailed", type=c_int, endpoint=c_void_p)
 _Disconnect = _structure("_Disconnect", type=c_int, status=c_int, connection=c_void_p, context=c_void_p)
+_EventStatus = _structure("_EventStatus", type=c_int, what=c_int, connection=c_void_p, value=c_uint64)
 _Event = _structure("_Event", Union, type=c_int, send=_Send, recv=_Recv, connect=_Connect, request=_Request,
-                    accept=_Accept, keepalive=_Keepalive, dev_failed=_DevFailed, disconnect=_Disconnect)
+                    accept=_Accept, keepalive=_Keepalive, dev_failed=_DevFailed, disconnect=_Disconnect,
+                    status=_EventStatus)
 Alignment = _structure("Alignment", rma_write_local_addr=c_uint32, rma_write_remote_addr=c_uint32,
                        rma_write_length=c_uint32, rma_read_local_addr=c_uint32, rma_read_remote_addr=c_uint32,
                        rma_read_length=c_uint32)
@@ -158,7 +162,8 @@ STRUCTURES = {
     "cci_device_t": _Device, "cci_endpoint_t": _Endpoint, "cci_connection_t": _Connection, "cci_event_send_t": _Send,
     "cci_event_recv_t": _Recv, "cci_event_connect_t": _Connect, "cci_event_connect_request_t": _Request,
     "cci_event_accept_t": _Accept, "cci_event_keepalive_timedout_t": _Keepalive,
-    "cci_event_endpoint_device_failed_t": _DevFailed, "cci_event_disconnect_t": _Disconnect, "cci_event_t": _Event,
+    "cci_event_endpoint_device_failed_t": _DevFailed, "cci_event_disconnect_t": _Disconnect,
+    "cci_event_status_t": _EventStatus, "cci_event_t": _Event,
     "cci_caps_t": Capabilities,
     "cci_endpt_stats_t": EndpointStats,
     "cci_conn_stats_t": ConnectionStats,
@@ -466,8 +471,8 @@ class Event:
     """An event. Members that a type does not have are None.
     SEND: connection, status, context. RECV: connection, data. CONNECT, ACCEPT: status, context; with SUCCESS also
     connection; CONNECT: data, what the server gave with its answer. KEEPALIVE_TIMEDOUT: connection.
-    DISCONNECT: connection, status, context."""
-    status = connection = context = data = None
+    DISCONNECT: connection, status, context. STATUS: what, value; connection, or None: the device."""
+    status = connection = context = data = what = value = None
 
     def __init__(self, endpoint, event):
         self.endpoint, self.type = endpoint, EventType(event.type)
@@ -491,6 +496,9 @@ class Event:
             self.status = Status(event.disconnect.status)
             self.connection = endpoint._connection(event.disconnect.connection)
             self.context = self.connection.context
+        elif self.type == EventType.STATUS:
+            self.what, self.value = What(event.status.what), event.status.value
+            self.connection = endpoint._connection(event.status.connection)
 
     def check(self):
         """Raises an Error unless the operation succeeded; returns the event."""

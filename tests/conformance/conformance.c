@@ -7,6 +7,7 @@
  *     conformance sisci-vendor         the same by the library of an adapter that SISCI_LIBRARY names
  *     conformance verbs                a queue pair for each connection between the RDMA devices rxe0 and rxe1
  *     conformance verbs-ud             unreliable datagrams between the RDMA devices rxe0 and rxe1
+ *                                      both: compiled with -DCONFORMANCE_ARRAYS, between devices of tests/verbs/fake_verbs.h
  *     conformance sim                  the simulated network, perfect
  *     conformance sim-lossy            it loses, repeats, reorders and delays
  *     conformance sim-tiny             datagrams of 512 bytes
@@ -18,6 +19,11 @@
  * CONFORMANCE_SEED in the environment replaces the seed of the simulated network. A number in brackets is the section of
  * the manual that a test is about; a test without one is about what cci.h promises beyond it.
  */
+#ifdef CONFORMANCE_ARRAYS
+#define CCI_VERBS_READ_FILE fake_read_file
+#include <stddef.h>
+static int fake_read_file(const char *path, char *text, size_t size);
+#endif
 #define CCI_IMPLEMENTATION
 #include "cci_verbs.h"
 #include "cci_sisci.h"
@@ -27,6 +33,17 @@
 
 #include "tests/support/harness.h"
 #include "tests/support/seal.h"
+
+/* RDMA devices of arrays in the place of rxe0 and rxe1, where there is the header of libibverbs. */
+#if defined(CONFORMANCE_ARRAYS) && defined(CCI__RC_BUFS)
+#include "tests/verbs/fake_verbs.h"
+#define RDMA_DEVICE "fake"
+#define begin_rdma fake_begin
+#else
+#define RDMA_DEVICE "rxe"
+static void begin_rdma(void) {
+}
+#endif
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -44,7 +61,8 @@
 #define SIM_CONFIG "[one]\ntransport = sim # a comment\ndevice = 0\nnote = fast\npriority = 60\ndefault = 1\n" \
                    "[two]\ntransport = sim\ndevice = 1\npriority = 70\n"
 #define UDP_CONFIG "[lo]\ntransport=udp\nip=127.0.0.1\n"
-#define VERBS_CONFIG "[left]\ntransport=verbs\ndevice=rxe0\nmode=%s\n%s[right]\ntransport=verbs\ndevice=rxe1\nmode=%s\n%s"
+#define VERBS_CONFIG "[left]\ntransport=verbs\ndevice=" RDMA_DEVICE "0\nmode=%s\n%s" \
+                     "[right]\ntransport=verbs\ndevice=" RDMA_DEVICE "1\nmode=%s\n%s"
 #define SISCI_CONFIG "[shm]\ntransport=sisci\nring=65536\n"
 
 static int lacks_groups; /* multicast is not implemented there */
@@ -305,6 +323,7 @@ TEST(event_names, ANYWHERE, "cci_event_type_str() names each event type and noth
     assert_string_equal(cci_event_type_str(CCI_EVENT_ACCEPT), "CCI_EVENT_ACCEPT");
     assert_string_equal(cci_event_type_str(CCI_EVENT_KEEPALIVE_TIMEDOUT), "CCI_EVENT_KEEPALIVE_TIMEDOUT");
     assert_string_equal(cci_event_type_str(CCI_EVENT_ENDPOINT_DEVICE_FAILED), "CCI_EVENT_ENDPOINT_DEVICE_FAILED");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_STATUS), "CCI_EVENT_STATUS");
     assert_null(cci_event_type_str((cci_event_type_t)99));
 }
 
@@ -340,7 +359,7 @@ TEST(devices_argv, ANYWHERE, "[5.3.3.5] conf_argv holds the section's key=value 
         for (i = 0; (*devices)->conf_argv[i] != NULL; i++) {
             assert_non_null(strchr((*devices)->conf_argv[i], '='));
             found += strcmp((*devices)->conf_argv[i],
-                            by_place("note=fast", "ring=65536", "device=rxe0", "ip=127.0.0.1")) == 0;
+                            by_place("note=fast", "ring=65536", "device=" RDMA_DEVICE "0", "ip=127.0.0.1")) == 0;
         }
     }
     assert_int_equal(found, 1);
@@ -1300,16 +1319,21 @@ static int counts_packets(void) {
 }
 
 static void ask_for_counters(const side_t *side) {
-    uint32_t value = 1, got = 7;
-    int status = cci_set_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &value);
-    if (counts_packets()) {
-        assert_int_equal(status, CCI_SUCCESS);
-        assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &got), CCI_SUCCESS);
-        assert_int_equal(got, 1);
-    } else {
-        assert_int_equal(status, CCI_ERR_NOT_IMPLEMENTED);
-        assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &got), CCI_ERR_NOT_IMPLEMENTED);
-    }
+    uint32_t value = 2, got = 7;
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &value), CCI_ERANGE);
+    assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &got), CCI_SUCCESS);
+    assert_int_equal(got, 0);
+    value = 1;
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &value), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &got), CCI_SUCCESS);
+    assert_int_equal(got, 1);
+}
+
+static cci_conn_stats_t stats_of(cci_connection_t *connection) {
+    cci_conn_stats_t stats;
+    memset(&stats, 0xff, sizeof stats);
+    assert_int_equal(cci_get_opt(connection, CCI_OPT_CONN_STATS, &stats), CCI_SUCCESS);
+    return stats;
 }
 
 TEST(connection_stats, ANYWHERE, "[DOCA peer statistics] a connection tells its messages and bytes both ways") {
@@ -1322,21 +1346,136 @@ TEST(connection_stats, ANYWHERE, "[DOCA peer statistics] a connection tells its 
     for (i = 0; i < 20; i++) {
         round_trip(&pair);
     }
-    memset(&a, 0xff, sizeof a);
-    memset(&b, 0xff, sizeof b);
-    assert_int_equal(cci_get_opt(pair.ac, CCI_OPT_CONN_STATS, &a), CCI_SUCCESS);
-    assert_int_equal(cci_get_opt(pair.bc, CCI_OPT_CONN_STATS, &b), CCI_SUCCESS);
+    a = stats_of(pair.ac);
+    b = stats_of(pair.bc);
     assert_int_equal(a.operations_pending, 0);
-    assert_int_equal(a.is_counted, counts_packets());
-    if (!counts_packets()) {
-        assert_true(a.messages_sent == 0 && a.packets_sent == 0 && a.srtt_ns == 0); /* what it can't count */
-        return;
-    }
+    assert_int_equal(a.is_counted, 1);
     assert_true(a.messages_sent == 20 && a.bytes_sent == 80 && a.messages_received == 0 && a.bytes_received == 0);
     assert_true(b.messages_received == 20 && b.bytes_received == 80 && b.messages_sent == 0);
+    if (!counts_packets()) {
+        assert_true(a.packets_sent == 0 && a.packets_received == 0 && a.srtt_ns == 0);
+        return;
+    }
     assert_true(a.packets_sent >= 20 && a.packet_bytes_sent > a.bytes_sent && b.packets_received > 0);
     assert_true(a.srtt_ns > 0 && a.min_rtt_ns > 0 && a.latest_rtt_ns >= a.min_rtt_ns / 2 && a.path_mtu >= 256);
     assert_true(is_lossy || (a.rnr == 0 && b.rnr == 0));
+}
+
+/* Messages of so many bytes, each of which has arrived and is complete. */
+static void send_sizes(const pair_t *pair, const uint32_t *sizes, uint32_t count, int flags) {
+    static const uint8_t bytes[4096];
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        cci_event_t *event;
+        send_patiently(pair->ac, bytes, sizes[i], 5, flags);
+        event = await(pair->b, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, sizes[i]);
+        drop(event);
+        if (!(flags & CCI_FLAG_SILENT)) {
+            await_send(pair->a, pair->ac, as_context(5), CCI_SUCCESS);
+        }
+    }
+}
+
+TEST(connection_stats_sizes, ANYWHERE,
+     "[DOCA peer statistics] messages of each size are counted, silent ones too, on each kind of connection") {
+    static const uint32_t sizes[] = {0, 1, 64, 100, 300};
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    cci_conn_stats_t left, right;
+    uint32_t i;
+    (void)state;
+    ask_for_counters(a);
+    ask_for_counters(b);
+    for (i = 0; i < (is_lossy ? 2 : 3); i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        send_sizes(&pair, sizes, 5, 0);
+        send_sizes(&pair, sizes, 5, CCI_FLAG_SILENT);
+        left = stats_of(pair.ac);
+        right = stats_of(pair.bc);
+        assert_true(left.messages_sent == 10 && left.bytes_sent == 930 && left.messages_received == 0);
+        assert_true(right.messages_received == 10 && right.bytes_received == 930 && right.messages_sent == 0);
+    }
+}
+
+TEST(connection_stats_taken, ANYWHERE,
+     "[DOCA peer statistics] what the program has not taken with cci_get_event() is not counted as received") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event = NULL;
+    (void)state;
+    ask_for_counters(pair.b);
+    pair.b->deaf = 1;
+    send_patiently(pair.ac, "first", 5, 1, CCI_FLAG_SILENT);
+    send_patiently(pair.ac, "other", 5, 1, CCI_FLAG_SILENT);
+    elapse(long_or_short_ns(500 * MILLISECOND_NS, 0));
+    assert_int_equal(stats_of(pair.bc).messages_received, 0);
+    AWAIT(cci_get_event(pair.b->ep, &event) == CCI_SUCCESS);
+    assert_int_equal(event->type, CCI_EVENT_RECV);
+    assert_int_equal(stats_of(pair.bc).messages_received, 1);
+    assert_int_equal(stats_of(pair.bc).bytes_received, 5);
+    drop(event);
+    assert_int_equal(stats_of(pair.bc).messages_received, 1);
+}
+
+TEST(connection_stats_rma, ANYWHERE,
+     "[DOCA peer statistics] a connection tells RMA operations and their bytes each way, and completion messages as messages") {
+    static uint8_t memory[2][3000];
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    cci_rma_handle_t *here, *there;
+    cci_conn_stats_t a;
+    (void)state;
+    ask_for_counters(pair.a);
+    ask_for_counters(pair.b);
+    assert_int_equal(cci_rma_register(pair.a->ep, memory[0], sizeof memory[0], 0, &here), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, memory[1], sizeof memory[1], CCI_FLAG_READ | CCI_FLAG_WRITE, &there), CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 3000, as_context(1), CCI_FLAG_WRITE), CCI_SUCCESS);
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, "done", 4, here, 0, there, 0, 1000, as_context(2), CCI_FLAG_WRITE), CCI_SUCCESS);
+    await_send(pair.a, pair.ac, as_context(2), CCI_SUCCESS);
+    drop(await(pair.b, CCI_EVENT_RECV));
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 700, as_context(3), CCI_FLAG_READ), CCI_SUCCESS);
+    await_send(pair.a, pair.ac, as_context(3), CCI_SUCCESS);
+    a = stats_of(pair.ac);
+    assert_true(a.rma_writes == 2 && a.rma_write_bytes == 4000 && a.rma_reads == 1 && a.rma_read_bytes == 700);
+    assert_true(a.messages_sent == 1 && a.bytes_sent == 4);
+    assert_int_equal(stats_of(pair.bc).messages_received, 1);
+    assert_true(stats_of(pair.bc).rma_writes == 0);
+    assert_true(!counts_packets() || stats_of(pair.bc).peer_write_bytes >= 4000);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 3001, NULL, CCI_FLAG_WRITE), CCI_ERR_RMA_HANDLE);
+    assert_int_equal(stats_of(pair.ac).rma_writes, 2); /* cci_rma() has refused it */
+}
+
+TEST(connection_stats_from_now, ANYWHERE,
+     "[DOCA peer statistics] it is counted from the option on; another connection in the same place begins at 0") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    uint32_t value = 0, i;
+    cci_conn_stats_t stats;
+    (void)state;
+    round_trip(&pair);
+    stats = stats_of(pair.ac);
+    assert_true(stats.is_counted == 0 && stats.messages_sent == 0);
+    ask_for_counters(a);
+    assert_int_equal(stats_of(pair.ac).messages_sent, 0);
+    round_trip(&pair);
+    assert_int_equal(stats_of(pair.ac).messages_sent, 1);
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_CONN_STATS, &value), CCI_SUCCESS);
+    stats = stats_of(pair.ac);
+    assert_true(stats.is_counted == 0 && stats.messages_sent == 0 && stats.bytes_sent == 0);
+    ask_for_counters(a);
+    assert_int_equal(stats_of(pair.ac).messages_sent, 0);
+    for (i = 0; i < 300; i++) { /* each place is used again, and some were none yet */
+        pair_t other = connect_sides(a, b, CCI_CONN_ATTR_RO);
+        stats = stats_of(other.ac);
+        assert_true(stats.is_counted == 1 && stats.messages_sent == 0 && stats.bytes_sent == 0);
+        round_trip(&other);
+        assert_int_equal(stats_of(other.ac).messages_sent, 1);
+        if (i % 2 != 0) {
+            assert_int_equal(cci_disconnect(other.ac), CCI_SUCCESS);
+            assert_int_equal(cci_disconnect(other.bc), CCI_SUCCESS);
+        }
+    }
+    lay_ghosts(b);
 }
 
 TEST(endpoint_stats, ANYWHERE, "[fi_cm, DOCA properties] an endpoint tells its connections, buffers and datagrams") {
@@ -1418,6 +1557,74 @@ static void await_end(side_t *side, cci_connection_t *connection, const void *co
     assert_ptr_equal(event->disconnect.connection, connection);
     assert_ptr_equal(event->disconnect.context, context);
     drop(event);
+}
+
+/* Asks for the event about the device and paths. */
+static void ask_for_status(const side_t *side) {
+    const uint32_t mask = 1u << CCI_EVENT_STATUS;
+    uint32_t got = 0;
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &got), CCI_SUCCESS);
+    assert_int_equal(got, mask);
+}
+
+/* Waits for news of one kind about a connection; others, as of the path's MTU, may come before. */
+static void await_status(side_t *side, cci_connection_t *connection, cci_status_what_t what) {
+    for (;;) {
+        cci_event_t *event = await(side, CCI_EVENT_STATUS);
+        int is_it = event->status.what == what;
+        assert_ptr_equal(event->status.connection, connection);
+        assert_true(is_it || event->status.what == CCI_STATUS_PATH_MTU);
+        drop(event);
+        if (is_it) {
+            return;
+        }
+    }
+}
+
+TEST(status_path, ON_NETWORK,
+     "[SISCI, SCI_CB_NOT_OPERATIONAL and SCI_CB_OPERATIONAL] a path is suspended while the peer is silent, and resumed then") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    (void)state;
+    ask_for_status(pair.a);
+    round_trip(&pair);
+    silence(pair.b);
+    send_patiently(pair.ac, "heard?", 6, 1, 0);
+    await_status(pair.a, pair.ac, CCI_STATUS_PATH_SUSPENDED);
+    pair.b->deaf = 0;
+    await_status(pair.a, pair.ac, CCI_STATUS_PATH_RESUMED);
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    drop(await(pair.b, CCI_EVENT_RECV));
+    assert_int_equal(count_of(pair.b, CCI_EVENT_STATUS), 0); /* it has not asked */
+}
+
+TEST(status_in_order, ANYWHERE,
+     "[SISCI, SCI_CB_NOT_OPERATIONAL] a path between peers that answer is not suspended, and messages come as without the mask") {
+    static const uint8_t bytes[2000];
+    pair_t pair;
+    uint32_t i, length;
+    (void)state;
+    pair.a = side_open();
+    pair.b = side_open();
+    ask_for_status(pair.a);
+    ask_for_status(pair.b);
+    pair = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO);
+    length = pair.ac->max_send_size < sizeof bytes ? pair.ac->max_send_size : (uint32_t)sizeof bytes;
+    for (i = 0; i < 20; i++) {
+        round_trip(&pair);
+        send_sizes(&pair, &length, 1, 0);
+    }
+    for (i = 0; i < 2; i++) {
+        side_t *side = i == 0 ? pair.a : pair.b;
+        while (count_of(side, CCI_EVENT_STATUS) > 0) {
+            cci_event_t *event = take(side, CCI_EVENT_STATUS);
+            assert_ptr_equal(event->status.connection, i == 0 ? pair.ac : pair.bc);
+            assert_true(is_lossy || event->status.what == CCI_STATUS_PATH_MTU);
+            assert_true(event->status.what != CCI_STATUS_PATH_MTU || event->status.value >= 256);
+            drop(event);
+        }
+    }
+    assert_true(is_quiet(pair.a) && is_quiet(pair.b));
 }
 
 TEST(disconnect_event, ANYWHERE, "CCI_EVENT_DISCONNECT comes once, after the last message and after what was pending") {
@@ -5505,6 +5712,7 @@ static void make_rc(void) {
 
 static void prepare_network(void) {
     more_config = "";
+    begin_rdma();
     if (make_worse != NULL) {
         make_worse();
     }

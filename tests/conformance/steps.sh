@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # steps.sh - the manual, sentence by sentence, over every transport; run.sh reads this file.
 
+# arrays SOURCE ARGUMENTS...: between RDMA devices that are arrays.
+arrays() {
+    echo '#include <infiniband/verbs.h>' | "$cc" -fsyntax-only -x c - 2>/dev/null ||
+        { skip 'there is no header of libibverbs' && return; }
+    source=$1
+    shift
+    build conformance-arrays "$source" -O2 -DCONFORMANCE_ARRAYS && run conformance-arrays "$@"
+}
+
 conformance_steps() {
     suite=tests/conformance/conformance.c
     patience=600 # one of the tests moves 8 GiB
@@ -13,6 +22,7 @@ conformance_steps() {
     done
     for network in udp udp-sealed sisci; do step "conformance-$network-raced" raced conformance $suite "$network" thread; done
     step conformance-sim-ciphered ciphered conformance $suite sim-sealed-noisy
+    step conformance-verbs-statistics arrays "$suite" verbs statistics
     step conformance-udp-portable portable conformance $suite udp
     step conformance-sisci-vendor adapted plain '' conformance $suite sisci-vendor
     step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance $suite sisci-vendor

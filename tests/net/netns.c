@@ -189,6 +189,41 @@ TEST(lost_address, ON_UDP, "an endpoint fails when its address goes; its device 
     both_ways(connect_sides(other, side_open_at(device_named("zero"), NULL), CCI_CONN_ATTR_RO));
 }
 
+static void await_news(side_t *side, cci_status_what_t what, uint64_t value) {
+    cci_event_t *event = await(side, CCI_EVENT_STATUS);
+    assert_int_equal(event->status.what, what);
+    assert_int_equal(event->status.value, value);
+    assert_null(event->status.connection);
+    drop(event);
+}
+
+TEST(news, ON_UDP, "[TI, TI_EVENT_NETDEV_CHANGEMTU, _CHANGEADDR, _DOWN and _UP] CCI_EVENT_STATUS tells what happens to the interface") {
+    side_t *side = side_open_at(device_named("zero"), NULL), *other = side_open_at(device_named("zero"), NULL);
+    const uint32_t mask = 1u << CCI_EVENT_STATUS;
+    (void)state;
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(command("ip link set v0 mtu 1400"), 0);
+    await_news(side, CCI_STATUS_MTU_CHANGED, 1400);
+    assert_int_equal(command("ip addr del 10.9.0.1/24 dev v0"), 0);
+    await_news(side, CCI_STATUS_ADDRESS_CHANGED, 0);
+    await_failure(side);
+    await_news(side, CCI_STATUS_DEVICE_DOWN, 0);
+    assert_int_equal(command("ip addr add 10.9.0.1/24 dev v0"), 0);
+    await_news(side, CCI_STATUS_ADDRESS_CHANGED, 1);
+    await_news(side, CCI_STATUS_DEVICE_UP, 0);
+    assert_int_equal(command("ip link set v0 down"), 0);
+    await_failure(side);
+    await_news(side, CCI_STATUS_DEVICE_DOWN, 0);
+    assert_int_equal(command("ip link set v0 up"), 0);
+    await_news(side, CCI_STATUS_DEVICE_UP, 0);
+    assert_int_equal(command("ip link set v0 mtu 1500"), 0);
+    await_news(side, CCI_STATUS_MTU_CHANGED, 1500);
+    assert_int_equal(side->count, 0);
+    await_failure(other);
+    await_failure(other);
+    assert_int_equal(other->count, 0); /* it has not asked */
+}
+
 TEST(both_ends, ON_UDP, "every endpoint on a cable that is cut gets an event of its own") {
     side_t *a = side_open_at(device_named("zero"), NULL), *b = side_open_at(device_named("one"), NULL);
     side_t *c = side_open_at(device_named("zero"), NULL);

@@ -250,6 +250,35 @@ TEST(loss, ON_SISCI, "stores that are lost without a word are found by SCICheckS
     lose_stores(CCI_CONN_ATTR_RU, 0);
 }
 
+TEST(pause_status, ON_SISCI,
+     "[SISCI, SCI_CB_NOT_OPERATIONAL and SCI_CB_OPERATIONAL] CCI_EVENT_STATUS tells who asks that a path is suspended, and resumed") {
+    static const cci_status_what_t whats[] = {CCI_STATUS_PATH_SUSPENDED, CCI_STATUS_PATH_RESUMED};
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO), second = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RU);
+    const uint32_t mask = 1u << CCI_EVENT_STATUS;
+    uint32_t i, n;
+    (void)state;
+    assert_int_equal(cci_set_opt(pair.a->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    for (i = 0; i < 4; i++) {
+        uint32_t seen = 0;
+        if (i % 2 == 0) {
+            close_way(1);
+        } else {
+            open_way(1);
+        }
+        for (n = 0; n < 2; n++) {
+            cci_event_t *event = await(pair.a, CCI_EVENT_STATUS);
+            assert_int_equal(event->status.what, whats[i % 2]);
+            assert_int_equal(event->status.value, 0);
+            assert_true(event->status.connection == pair.ac || event->status.connection == second.ac);
+            seen |= event->status.connection == pair.ac ? 1 : 2;
+            drop(event);
+        }
+        assert_int_equal(seen, 3); /* each connection once */
+    }
+    elapse(5 * MILLISECOND_NS);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_STATUS) + count_of(pair.b, CCI_EVENT_STATUS), 0);
+}
+
 TEST(pause_rma, ON_SISCI, "an RMA goes on when the way is open again") {
     enum { LENGTH = 1 << 20 };
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);

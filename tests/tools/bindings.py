@@ -253,6 +253,24 @@ def call_options(pair, to_server):
     refused(cci.Status.EINVAL, pair.client.get_opt, 999)
 
 
+def call_status(pair, to_server):
+    pair.client.set_opt(cci.Opt.ENDPT_EVENT_MASK, 1 << cci.EventType.STATUS)
+    to_server.send(b"nobody listens")
+    seen = {}
+    while cci.What.PATH_SUSPENDED not in seen:  # the server makes no calls meanwhile
+        event = pair.client.get_event()
+        if event is not None and event.type == cci.EventType.STATUS:
+            seen[event.what] = event
+    event = seen[cci.What.PATH_SUSPENDED]
+    check("a path is suspended", event.connection is to_server and event.value == 0 and event.status is None)
+    pair.until(pair.server, cci.EventType.RECV)
+    while cci.What.PATH_RESUMED not in seen:
+        event = pair.until(pair.client, cci.EventType.STATUS)
+        seen[event.what] = event
+    pair.until(pair.client, cci.EventType.SEND).check()
+    pair.client.set_opt(cci.Opt.ENDPT_EVENT_MASK, 0)
+
+
 def call_ends(pair, to_server, to_client):
     pair.server.set_opt(cci.Opt.ENDPT_EVENT_MASK, 1 << cci.EventType.DISCONNECT)
     to_server.disconnect()
@@ -297,6 +315,8 @@ def make_calls(config, service):
     call_messages(pair, connections[0])
     call_memory(pair, connections[0])
     call_options(pair, connections[0])
+    if service is None:  # in the memory of one host no path is suspended
+        call_status(pair, connections[0])
     call_ends(pair, *connections)
     forgotten = cci.Endpoint()
     cci.finalize()

@@ -549,7 +549,9 @@ FAKE_FN int fake_arrive(fake_qp *peer, const struct ibv_send_wr *wr, const void 
     }
     memset(&wc, 0, sizeof wc);
     assert_true(srq->recv_piece[srq->recv_first].length >= length);
-    memcpy((void *)(uintptr_t)srq->recv_piece[srq->recv_first].addr, bytes, length);
+    if (length > 0) {
+        memcpy((void *)(uintptr_t)srq->recv_piece[srq->recv_first].addr, bytes, length);
+    }
     wc.wr_id = srq->recv[srq->recv_first].wr_id;
     wc.status = IBV_WC_SUCCESS;
     wc.opcode = IBV_WC_RECV;

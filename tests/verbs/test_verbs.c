@@ -1367,6 +1367,53 @@ static void port_goes_and_comes(void **state) {
     }
 }
 
+static void is_news(cci_status_what_t what, uint64_t value) {
+    cci_event_t *event = next_event(left, CCI_EVENT_STATUS);
+    assert_int_equal(event->status.what, what);
+    assert_int_equal(event->status.value, value);
+    assert_null(event->status.connection);
+    cci_return_event(event);
+}
+
+/* The port goes down and comes back with another MTU; it loses its address. */
+static void port_news(void **state) {
+    static const char *const modes[] = {"ud", "rc"};
+    const uint32_t mask = 1u << CCI_EVENT_STATUS;
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        cci_device_t *const *devices;
+        char text[256];
+        snprintf(text, sizeof text, "[left]\ntransport = verbs\ndevice = fake0\nmode = %s\n", modes[i]);
+        fake_begin();
+        assert_int_equal(configured(text, ""), CCI_SUCCESS);
+        assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+        assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &left_fd), CCI_SUCCESS);
+        assert_int_equal(cci_set_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+        right = NULL;
+        fake_event(0, IBV_EVENT_LID_CHANGE); /* it looks: all is as it was */
+        fake.port_state[0] = IBV_PORT_DOWN;
+        fake_event(0, IBV_EVENT_PORT_ERR);
+        cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+        is_news(CCI_STATUS_DEVICE_DOWN, 0);
+        fake.port_state[0] = IBV_PORT_ACTIVE;
+        fake_event(0, IBV_EVENT_PORT_ACTIVE);
+        is_news(CCI_STATUS_DEVICE_UP, 0);
+        fake_set_gid(0, 1, "::");
+        fake_event(0, IBV_EVENT_GID_CHANGE);
+        is_news(CCI_STATUS_ADDRESS_CHANGED, 0);
+        cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+        is_news(CCI_STATUS_DEVICE_DOWN, 0);
+        fake.mtu = IBV_MTU_4096;
+        fake_set_gid(0, 1, "127.0.0.1");
+        fake_event(0, IBV_EVENT_GID_CHANGE);
+        is_news(CCI_STATUS_ADDRESS_CHANGED, 1);
+        is_news(CCI_STATUS_MTU_CHANGED, 4096);
+        is_news(CCI_STATUS_DEVICE_UP, 0);
+        finalize();
+    }
+}
+
 /* The port's address moves to another place in its table, and goes. */
 static void address_moves(void **state) {
     cci_connection_t *connection;
@@ -3293,6 +3340,7 @@ int main(int argc, char **argv) {
         TEST(repair_fails, "what can't be repaired is a failed device"),
         TEST(device_goes, "a device that goes is told, to sleepers too, and ends what is pending"),
         TEST(port_goes_and_comes, "a port that goes and comes is told; messages wait for it"),
+        TEST(port_news, "CCI_EVENT_STATUS tells both modes of a port that goes and comes, of its address and its MTU"),
         TEST(rc_messages, "mode = rc: messages and RMA go over reliable connections"),
         TEST(rc_queue_fails, "mode = rc: completion queue and shared receive queue that fail are replaced, and no program notices"),
         TEST(rc_completions_lost, "mode = rc: what has arrived, and whose completion was lost, is complete, and comes once"),
