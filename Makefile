@@ -9,7 +9,7 @@ CC = cc
 CFLAGS = -O2
 FUZZ_TARGETS = live handshake rma config uri card
 FUZZ_SECONDS = 60
-EXAMPLES = hello readme pingpong rma chat cci_info cci_perf cci_cp sisci own_link
+EXAMPLES = hello readme pingpong rma chat cci_info cci_perf cci_cp sisci own_link dpu_channel
 # What needs libsodium is built where it is there: all else needs a C compiler alone.
 SODIUM = $(shell echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
 	-x c -o /dev/null - -lsodium 2>/dev/null && echo secure)
@@ -140,6 +140,8 @@ build:
 build/secure: LDLIBS += -lsodium
 
 build/sisci: cci_sisci.h
+
+build/dpu_channel: examples/doca_comm_channel.h
 
 build/libcci.so: .github/packaging/libcci.c cci.h cci_udp.h cci_sisci.h cci_verbs.h | build
 	@$(PACKAGE) lib

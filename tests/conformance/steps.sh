@@ -31,4 +31,5 @@ conformance_steps() {
     step field plain field tests/conformance/field.c
     step field-portable portable field tests/conformance/field.c
     step field-sanitized sanitized field tests/conformance/field.c
+    for network in udp sisci; do step "doca-$network" either doca tests/conformance/doca.c "$network"; done
 }

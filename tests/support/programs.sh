@@ -50,7 +50,7 @@ works() {
     "$cc" "$@" -o "$out/probe" "$out/probe.c" 2>/dev/null && "$out/probe" 2>/dev/null
 }
 
-# The four ways in which a program of tests is built and run: NAME SOURCE ARGUMENTS...
+# The ways in which a program of tests is built and run: NAME SOURCE ARGUMENTS...
 plain() {
     program=$1 source=$2
     shift 2
@@ -64,6 +64,12 @@ sanitized() {
     works $sanitizers || { skip "$cc has no sanitizers here" && return; }
     # shellcheck disable=SC2086
     build "$program" "$source" -O1 $sanitizers && run "$program" "$@"
+}
+
+# Once alone, with sanitizers where there are any.
+either() {
+    # shellcheck disable=SC2086
+    if works $sanitizers; then sanitized "$@"; else plain "$@"; fi
 }
 
 portable() {

@@ -14,9 +14,12 @@ mkdir -p "$out" || exit 1
 printf '#define CCI_IMPLEMENTATION\n#include "cci_udp.h"\n#include "cci.h"\n' >"$out/all.c"
 printf '#define CCI_VERBS_IMPLEMENTATION\n#include "cci_verbs.h"\n' >"$out/verbs.c"
 # The library's code is looked at once, in all.c; the examples see its declarations, and _GNU_SOURCE which comes with it.
+# What stands between the DOCA Comm Channel and the library is looked at with its example.
 for file in examples/*.c; do
-    sed 's/^#define CCI_IMPLEMENTATION.*//' "$file" >"$out/$(basename "$file")"
+    sed 's/^#define CCI_IMPLEMENTATION.*//; s/^#define DOCA_COMM_CHANNEL_IMPLEMENTATION.*/&\n#include "cci.h"/' "$file" \
+        >"$out/$(basename "$file")"
 done
+cp examples/doca_comm_channel.h "$out"
 
 passed=0 failed=0 skipped=0
 has() {

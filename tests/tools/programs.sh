@@ -234,6 +234,82 @@ chat_along() {
     hears bert 'root: welcome'
 }
 
+# ---- dpu_channel ----------------------------------------------------------------------------------------------------
+
+# The program for the DOCA Comm Channel in both languages and by both compilers, as one file and as several with the names that
+# DOCA's headers have; and each function is in the table.
+channels() {
+    header=examples/doca_comm_channel.h
+    for compiler in 'gcc -std=c99' 'clang -std=c99' 'g++ -x c++ -std=c++11' 'clang++ -x c++ -std=c++11'; do
+        has "${compiler%% *}" || { skip "there is no ${compiler%% *}" && continue; }
+        channels_in_files "$compiler"
+    done
+    if has clang-format && clang-format --version | grep -q 'version 14\.'; then
+        check "$header is not formatted" clang-format --dry-run -Werror "$header"
+    fi
+    channel_table
+    [ "$(uname -s)" = Linux ] || { skip 'event channels need Linux' && return; }
+    CCI_SISCI_DIR=$(mktemp -d) || { fail 'no directory' && return; }
+    CCI_CONFIG=$out/channel.ini
+    export CCI_SISCI_DIR CCI_CONFIG
+    for transport in udp sisci; do
+        printf '[dpu]\ntransport = %s\n' "$transport" >"$CCI_CONFIG"
+        [ $transport = sisci ] || echo 'interface = lo' >>"$CCI_CONFIG"
+        channel_talk gcc clang++
+        channel_talk g++ clang
+    done
+    rm -rf "$CCI_SISCI_DIR"
+    unset CCI_SISCI_DIR CCI_CONFIG
+}
+
+# channels_in_files COMPILER: the implementation in one file, the program in another, which includes what DOCA's do.
+channels_in_files() {
+    mkdir -p "$out/channel"
+    for file in doca_dev.h doca_error.h; do echo '#include "doca_comm_channel.h"' >"$out/channel/$file"; done
+    printf '#define DOCA_COMM_CHANNEL_IMPLEMENTATION\n#include "doca_comm_channel.h"\n' >"$out/channel/channel.c"
+    printf '#include <doca_dev.h>\n#include <doca_error.h>\n#include <doca_comm_channel.h>\n' >"$out/channel/program.c"
+    sed '/^#define DOCA_COMM_CHANNEL_IMPLEMENTATION/d; /^#include "doca_comm_channel.h"/d' examples/dpu_channel.c \
+        >>"$out/channel/program.c"
+    # shellcheck disable=SC2086
+    check "$1 examples/dpu_channel.c" $1 $warnings -fsyntax-only -I. examples/dpu_channel.c
+    # shellcheck disable=SC2086
+    check "$1, two files" $1 $warnings -I. -Iexamples -I"$out/channel" -o "$out/dpu_channel-${1%% *}" \
+        "$out/channel/channel.c" "$out/channel/program.c" -pthread
+}
+
+# Each function that the header declares, and each that the page for those who come from DOCA names, is in the header's table.
+channel_table() {
+    sed -n 's/^ \*     \([a-z_]*\)  *[^ ].*/\1/p' "$header" | sort -u >"$out/channel.table"
+    sed -n 's/^doca_error_t doca_comm_channel_\([a-z_]*\)(.*/\1/p' "$header" | sort -u >"$out/channel.declared"
+    check 'no functions are declared' grep -qx ep_sendto "$out/channel.declared"
+    while read -r function; do
+        check "$function is not in the table of $header" grep -qx "$function" "$out/channel.table"
+    done <"$out/channel.declared"
+    sed -n '/^## DOCA Comm Channel/,$s/^| \(`.*`\) | .* | .*/\1/p' .github/COMING_FROM.md | sed 's/ | .*//' |
+        tr -d '` ' | tr ',' '\n' | sort -u >"$out/channel.page"
+    check 'the page names no functions' grep -qx ep_sendto "$out/channel.page"
+    while read -r function; do
+        check "$header does not declare $function" grep -qx "$function" "$out/channel.declared"
+    done <"$out/channel.page"
+}
+
+# channel_talk DPU HOST: programs by these two compilers.
+channel_talk() {
+    dpu=$out/dpu_channel-$1 host=$out/dpu_channel-$2
+    if [ ! -x "$dpu" ] || [ ! -x "$host" ]; then return; fi
+    timeout 120 "$dpu" dpu storage >"$out/channel.dpu" 2>&1 &
+    server=$!
+    check "$1: the service is not ready" wait_for "$out/channel.dpu" '^ready$'
+    check "$2: no answer" [ "$(timeout 60 "$host" host storage 'hello, dpu' dpu)" = 'HELLO, DPU' ]
+    check "$2: a long text does not come back" [ "$(timeout 60 "$host" host storage "$(printf '%07000d' 7)" | wc -c)" -eq 7001 ]
+    check "$2: a service that is not there is found" status_of 1 "$host" host elsewhere hello dpu
+    check "$2: a device that is not there is found" status_of 1 "$host" host storage hello nonsense
+    check "$2: half a command is taken" status_of 2 "$host" host storage
+    end_server
+    check "$1 has not received the text" grep -qx 'received: hello, dpu' "$out/channel.dpu"
+    cat "$out/channel.dpu"
+}
+
 # ---- sisci ----------------------------------------------------------------------------------------------------------
 
 # Two processes of the SISCI example, with a directory of their own.

@@ -42,6 +42,7 @@ tools_steps() {
     step shared shared
     step memories memories
     step own-link own_link
+    step channels channels
     step footprint footprint
     step firmware firmware_at_line
 }
