@@ -1799,8 +1799,8 @@ static void test_an_ack_goes_down_to_what_came_out_of_order(void **state) {
 }
 
 /* Eight messages leave together on a path of 0.2 ms, where every loss halves the window. The first of them comes so much later
- * than the others (0: not at all). Returns the window before; what it was in between is in *cut. */
-static uint64_t send_one_late(world_t *w, uint64_t late_ns, uint64_t *cut) {
+ * than the others; the second does not come if it is `lost`. Returns the window before; the least in between is in *cut. */
+static uint64_t send_one_late(world_t *w, uint64_t late_ns, int lost, uint64_t *cut) {
     side_t *s = &w->side[0];
     uint64_t window = s->rel.flow.window, until = w->now_ns + 1000 * MS;
     uint32_t n;
@@ -1809,9 +1809,9 @@ static uint64_t send_one_late(world_t *w, uint64_t late_ns, uint64_t *cut) {
     side_output(s);
     assert_true(w->flying_count >= 8 && w->flying[0].to == &w->side[1]);
     w->flying[0].at_ns += late_ns;
-    if (late_ns == 0) {
-        buf_drop(w->flying[0].buf);
-        memmove(&w->flying[0], &w->flying[1], --w->flying_count * sizeof w->flying[0]);
+    if (lost) {
+        buf_drop(w->flying[1].buf);
+        memmove(&w->flying[1], &w->flying[2], (--w->flying_count - 1) * sizeof w->flying[0]);
     }
     *cut = window;
     while (!world_idle(w) && w->now_ns < until) {
@@ -1839,7 +1839,7 @@ static void test_a_packet_that_was_only_late_gives_the_window_back(void **state)
         world_t *w = world_that_knows_its_path(1040 + i, attributes[i]);
         side_t *s = &w->side[0];
         uint64_t before, cut;
-        before = send_one_late(w, 100 * US, &cut);
+        before = send_one_late(w, 100 * US, 0, &cut);
         assert_int_equal(s->pool.packets_lost, 1);
         assert_int_equal(s->pool.retransmitted, 1); /* it was sent again, whatever became of the first */
         assert_true(cut <= before / 2 + 2000);
@@ -1855,10 +1855,26 @@ static void test_a_packet_that_was_lost_does_not(void **state) {
         world_t *w = world_that_knows_its_path(1042 + i, attributes[i]);
         side_t *s = &w->side[0];
         uint64_t before, cut;
-        before = send_one_late(w, 0, &cut);
+        before = send_one_late(w, 0, 1, &cut);
         assert_int_equal(s->pool.packets_lost, 1);
         assert_int_equal(s->pool.retransmitted, 1);
         assert_int_equal(s->rel.reordering, 0);
+        assert_true(s->rel.flow.window < before && s->rel.flow.threshold < before);
+        world_end(w);
+    }
+}
+
+static void test_the_window_stays_where_one_packet_was_late_and_another_lost(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_that_knows_its_path(1046 + i, attributes[i]);
+        side_t *s = &w->side[0];
+        uint64_t before, cut;
+        before = send_one_late(w, 100 * US, 1, &cut);
+        assert_int_equal(s->pool.packets_lost, 2);
+        send_sure(s, 1000);
+        assert_true(run_until_idle(w, 1000 * MS));
         assert_true(s->rel.flow.window < before && s->rel.flow.threshold < before);
         world_end(w);
     }
@@ -1873,17 +1889,17 @@ static void test_the_reordering_window_grows_with_need_and_shrinks_without(void 
         side_t *s = &w->side[0];
         uint32_t most;
         uint64_t cut;
-        (void)send_one_late(w, 40 * US, &cut);
+        (void)send_one_late(w, 40 * US, 0, &cut);
         assert_int_equal(s->pool.packets_lost, 1);
         most = s->rel.reordering;
         assert_true(most >= 1 && most <= 2);
         for (n = 0; n < 8; n++) { /* so much is no loss any more, and the window stays as wide as need be */
-            (void)send_one_late(w, 40 * US, &cut);
+            (void)send_one_late(w, 40 * US, 0, &cut);
             run_for(w, MS);
         }
         assert_int_equal(s->pool.packets_lost, 1);
         assert_int_equal(s->rel.reordering, most);
-        (void)send_one_late(w, 160 * US, &cut);
+        (void)send_one_late(w, 160 * US, 0, &cut);
         assert_int_equal(s->pool.packets_lost, 2);
         assert_true(s->rel.reordering > most);
         most = s->rel.reordering;
@@ -1894,7 +1910,7 @@ static void test_the_reordering_window_grows_with_need_and_shrinks_without(void 
             most = s->rel.reordering;
         }
         assert_true(n > 2 * CCI__REL_REORDER_ROUNDS && n < 400);
-        (void)send_one_late(w, 40 * US, &cut);
+        (void)send_one_late(w, 40 * US, 0, &cut);
         assert_int_equal(s->pool.packets_lost, 3);
         world_end(w);
     }
@@ -2387,6 +2403,7 @@ int main(void) {
         cmocka_unit_test(test_an_ack_goes_down_to_what_came_out_of_order),
         cmocka_unit_test(test_a_packet_that_was_only_late_gives_the_window_back),
         cmocka_unit_test(test_a_packet_that_was_lost_does_not),
+        cmocka_unit_test(test_the_window_stays_where_one_packet_was_late_and_another_lost),
         cmocka_unit_test(test_the_reordering_window_grows_with_need_and_shrinks_without),
         cmocka_unit_test(test_a_round_trip_longer_than_the_time_outs_is_learnt),
         cmocka_unit_test(test_a_pause_of_a_program_is_no_round_trip),
