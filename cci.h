@@ -1235,7 +1235,7 @@ typedef struct cci_link_info {
     uint32_t progress_thread; /* 1: a helper thread makes progress                                               */
     uint32_t coalesce;        /* 1: `receive` may leave several datagrams in one buffer; needs 64 KiB buffers    */
     int os_handle;            /* descriptor to wait on, or -1                                                    */
-    const char *congestion;   /* "discern" (also if NULL), "newreno" or "fixed": see >>base                      */
+    const char *congestion;   /* "cubic" (also if NULL), "discern", "newreno" or "fixed": see >>base             */
     uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
     uint64_t memory_limit;    /* bytes that connections with traffic may take at most; 0: the header's, see MEMORY */
     uint32_t share;           /* in: 1 when the program asks for an address that several endpoints have              */
@@ -1908,54 +1908,86 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
  * A flow's owner reports round-trip times, what has arrived and what was lost; the congestion control, a table of
  * functions, answers with a window.
  *
- * `discern`, the default, grows as CUBIC [RFC 9438] and tells losses apart. A queue that overflows is long just before:
- * a loss while round trips take an eighth longer than the shortest is the queue's, and the window shrinks by nearly as
- * much as the queue had added, so that the line stays busy while the queue drains, but by no more than two fifths (as
- * much in slow start) and no less than a tenth. Growth after a smaller cut is slower, as RFC 9438 4.3 reckons it, so
- * that the share stays that of a TCP flow. A loss while there is no queue is chance, a cable's or a radio's, and
- * changes nothing, unless a tenth of everything is lost: a path that drops so much without queueing limits the rate by
- * dropping. Where the program calls so seldom that its pauses hide the queue, each loss counts as the queue's.
+ * `cubic`, the default, is CUBIC [RFC 9438], with fast convergence and at least the growth of NewReno, and slow start
+ * ends as in HyStart++ [RFC 9406]. Each round trip with a loss cuts the window to 0.7; to 0.85 where little is lost
+ * and the queue is shorter than an eighth of the round trip, since a queue so short does not keep the line busy
+ * meanwhile. Growth after a smaller cut is slower, as RFC 9438 4.3 reckons it, so that the share stays that of a TCP
+ * flow.
  *
- * Where it is not fair: a queue shorter than an eighth of the round trip drops without being seen. There a flow gives
- * way when a tenth is lost, and TCP flows beside it long before.
+ * A loss is chance, a cable's or a radio's, only as far as that was shown. The cut is the trial: if at least a round
+ * trip later packets are lost at the lower rate too, and neither before nor then did round trips tell of any queue,
+ * however short, it was not the rate. Then the cut is undone, and for some seconds up to a fortieth of the packets may
+ * be lost without one: that is 2 % with room for how chance scatters. The finding ends when its time is over or round
+ * trips grow; the next loss is the next trial. Round trips that vary by more than a 256th of their length could hide a
+ * queue: there nothing is shown, and nothing is tolerated.
+ *
+ * A deep queue is not filled: when round trips take nearly thrice as long as the shortest, the queue is drained. If
+ * they stay long, it is others' queue: the cut is undone, and not tried again for some time.
+ *
+ * `discern`, for a line of one's own, grows as CUBIC too, and takes losses for chance unless a queue is seen. A queue
+ * that overflows is long just before: a loss while round trips take an eighth longer than the shortest is the queue's,
+ * and the window shrinks by nearly as much as the queue had added, so that the line stays busy while the queue drains,
+ * but by no more than two fifths (as much in slow start) and no less than a tenth. A loss while there is no queue
+ * changes nothing, unless a tenth of everything is lost: a path that drops so much without queueing limits the rate by
+ * dropping. Where the program calls so seldom that its pauses hide the queue, each loss counts as the queue's. It is
+ * not fair where a queue is shorter than an eighth of the round trip: it gives way when a tenth is lost, and TCP flows
+ * beside it long before.
  *
  * Times are taken in half round trips: the shortest sample of each, which jitter and late acknowledgements don't
  * touch. */
 
 typedef struct cci_flow {
-    uint64_t window, threshold; /* bytes; slow start below the threshold */
-    uint32_t part;              /* of the growth, what did not make a byte yet */
-    uint32_t peak;              /* CUBIC: window at the last reduction */
-    uint64_t cut_ns;            /* of the last reduction: losses of what was sent before are answered */
+    uint64_t window;    /* bytes */
+    uint32_t threshold; /* slow start below; UINT32_MAX: it has not ended yet */
+    uint32_t part;      /* of the growth, what did not make a byte yet */
+    uint32_t peak;      /* CUBIC: window at the last reduction */
+    uint32_t estimate;  /* bytes that NewReno would have */
+    uint64_t cut_ns;    /* of the last reduction: losses of what was sent before are answered */
     /* delay */
-    uint64_t shortest_ns[2], shortest_since_ns; /* of this and of the last period of ten seconds */
+    uint64_t shortest_ns[2]; /* of this and of the last period */
+    uint32_t shortest_since; /* ticks of 2^20 ns */
+    uint8_t half_count;      /* up to CCI__FLOW_SAMPLES */
+    uint8_t is_blind;        /* round trips tell more of the program, which calls seldom, than of the path's queue */
+    uint8_t finding;         /* CCI__FLOW_OPEN and the like */
+    uint8_t slowing;         /* half round trips since slow start was slowed down; 0: it was not */
     uint64_t half_end_ns, half_ns, last_half_ns;
-    uint32_t half_count;
+    uint32_t queue_ns; /* by which round trips are longer than the shortest, smoothed over 16 */
+    uint32_t usual_ns; /* the same of nearly the shortest: long packets take longer than short ones */
     /* loss */
     uint32_t loss_share;    /* 1/65,536, smoothed */
     uint32_t arrived, lost; /* bytes in this half round trip */
     /* CUBIC */
-    uint64_t estimate; /* bytes that NewReno would have */
-    uint64_t epoch_ns, grown_ns;
-    uint32_t rise_ms;  /* from the epoch until the peak is reached again, in 1/1,024 s */
+    uint32_t epoch; /* ticks, 0: it has not begun; in slow start the half before the last, in 1,024 ns */
+    uint32_t grown; /* ticks */
+    /* From the epoch until the peak is reached again, in 1/1,024 s. While slow start is slow, and while the queue is
+     * being drained, the half as it was when that began, in 1,024 ns. */
+    uint32_t rise_ms;
+    uint32_t tried;    /* window before the reduction that is a trial; 0: it is none */
+    uint32_t credit;   /* bytes that may be lost by chance; 0 while the window has not limited anything yet */
+    uint32_t until;    /* a finding holds, in ticks */
     uint16_t gain;     /* 1/256: growth of the estimate in segments per round trip */
-    uint16_t is_blind; /* round trips tell more of the program, which calls seldom, than of the path's queue */
+    uint16_t is_early; /* slow start ended with a loss that may yet prove to be no sign of a full line */
 } cci_flow_t;
+
+/* What `cubic` has found: nothing; that packets are lost by chance; that others fill the queue; it is being drained. */
+enum { CCI__FLOW_OPEN, CCI__FLOW_CHANCE, CCI__FLOW_OTHERS, CCI__FLOW_DRAINING };
 
 typedef struct cci_congestion {
     const char *name;
     void (*arrived)(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns); /* while the window limited */
-    void (*lost)(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns);
+    void (*lost)(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns);
 } cci_congestion_t;
 
-#define CCI__FLOW_MOST (UINT64_C(1) << 30) /* bytes of a window */
-#define CCI__FLOW_PERIOD_NS (10000 * CCI__MS)
+#define CCI__FLOW_MOST (1u << 30)                   /* bytes of a window */
+#define CCI__FLOW_TICK(ns) ((uint32_t)((ns) >> 20)) /* a little more than a millisecond */
+#define CCI__FLOW_PERIOD 9537u                      /* ticks, 10 s; on long paths some round trips more */
 #define CCI__FLOW_SAMPLES 8u /* the shortest of so many says how long the queue is, not how packets bunch */
 
 CCI__UNUSED static void cci__flow_init(cci_flow_t *flow, uint64_t window) {
     memset(flow, 0, sizeof *flow);
     flow->window = window;
-    flow->threshold = flow->shortest_ns[0] = flow->shortest_ns[1] = flow->half_ns = CCI__NEVER;
+    flow->shortest_ns[0] = flow->shortest_ns[1] = flow->half_ns = CCI__NEVER;
+    flow->threshold = UINT32_MAX;
     flow->gain = 256;
 }
 
@@ -1970,11 +2002,17 @@ CCI__UNUSED static void cci__flow_turn(cci_flow_t *flow, uint64_t now_ns) {
         uint32_t share = (uint32_t)((uint64_t)flow->lost * 65536 / all);
         flow->loss_share = flow->loss_share - flow->loss_share / 32 + share / 32;
     }
-    if (now_ns - flow->shortest_since_ns > CCI__FLOW_PERIOD_NS) {
-        flow->shortest_since_ns = now_ns;
+    if (CCI__FLOW_TICK(now_ns) - flow->shortest_since >
+        CCI__FLOW_PERIOD + CCI__FLOW_TICK(16 * cci__flow_shortest_ns(flow))) {
+        flow->shortest_since = CCI__FLOW_TICK(now_ns);
         flow->shortest_ns[1] = flow->shortest_ns[0];
         flow->shortest_ns[0] = flow->half_ns;
     }
+#ifndef CCI_NO_CONGESTION
+    if (flow->window < flow->threshold)
+        flow->epoch = (uint32_t)(flow->last_half_ns >> 10); /* the one before the last */
+    flow->slowing = (uint8_t)(flow->slowing + (flow->slowing > 0));
+#endif
     flow->last_half_ns = flow->half_ns;
     flow->half_end_ns = now_ns + flow->half_ns / 2;
     flow->half_ns = CCI__NEVER;
@@ -1982,13 +2020,43 @@ CCI__UNUSED static void cci__flow_turn(cci_flow_t *flow, uint64_t now_ns) {
     flow->arrived = flow->lost = 0;
 }
 
+/* A 2^shift-th of the shortest round trip, and what timers and packets side by side may add. */
+CCI__UNUSED static uint64_t cci__flow_part_ns(const cci_flow_t *flow, int shift) {
+    return (cci__flow_shortest_ns(flow) >> shift) + 30000;
+}
+
+/* Round trips are shorter than was known: what was found is not sure. */
+CCI__UNUSED static void cci__flow_shorter(cci_flow_t *flow, uint64_t rtt_ns) {
+    if (rtt_ns + cci__flow_part_ns(flow, 8) < cci__flow_shortest_ns(flow)) {
+        flow->tried = 0;
+        flow->finding = CCI__FLOW_OPEN;
+    }
+    flow->shortest_ns[0] = rtt_ns;
+}
+
+CCI__UNUSED static void cci__flow_smooth(cci_flow_t *flow, uint64_t rtt_ns) {
+    uint32_t queue_ns = (uint32_t)cci__min64(rtt_ns - cci__flow_shortest_ns(flow), UINT32_MAX);
+    flow->queue_ns += queue_ns / 16 - flow->queue_ns / 16;
+    if (queue_ns < flow->usual_ns)
+        flow->usual_ns -= (flow->usual_ns - queue_ns) / 8;
+    else
+        flow->usual_ns += (queue_ns - flow->usual_ns) / 512;
+}
+
 /* A packet that was acknowledged now took `rtt_ns`. */
 CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint64_t now_ns) {
+#ifdef CCI_NO_CONGESTION
     flow->shortest_ns[0] = cci__min64(flow->shortest_ns[0], rtt_ns);
+#else
+    if (rtt_ns < flow->shortest_ns[0]) cci__flow_shorter(flow, rtt_ns);
+#endif
     if (now_ns - rtt_ns < flow->cut_ns) return; /* it has seen the queue that the reduction is to drain */
     if (flow->half_count >= CCI__FLOW_SAMPLES && now_ns >= flow->half_end_ns) cci__flow_turn(flow, now_ns);
     flow->half_ns = cci__min64(flow->half_ns, rtt_ns);
-    flow->half_count++;
+    flow->half_count = (uint8_t)(flow->half_count + (flow->half_count < CCI__FLOW_SAMPLES));
+#ifndef CCI_NO_CONGESTION
+    if (flow->credit > 0) cci__flow_smooth(flow, rtt_ns);
+#endif
 }
 
 /* The round trip with the queue as it was when what is known to be lost now was sent; 0 if there are too few
@@ -2006,18 +2074,21 @@ CCI__UNUSED static int cci__flow_is_queued(const cci_flow_t *flow) {
 CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t mtu, uint64_t now_ns) {
     /* A flow that could not get back to its peak leaves room to others sooner. */
     flow->peak = (uint32_t)(flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window);
-    flow->threshold = flow->window = cci__max64(flow->window * keep / 1024, 2 * (uint64_t)mtu);
+    flow->window = cci__max64(flow->window * keep / 1024, 2 * (uint64_t)mtu);
+    flow->threshold = (uint32_t)flow->window;
+    flow->slowing = 0;
     flow->gain = (uint16_t)(3 * (1024 - keep) * 256 / (1024 + keep));
     flow->part = 0;
-    flow->epoch_ns = 0;
+    flow->epoch = 0;
     flow->cut_ns = now_ns;
     flow->half_ns = CCI__NEVER;
     flow->half_count = 0;
     flow->last_half_ns = 0;
 }
 
-CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
     uint64_t keep = 717; /* CUBIC's 0.7 */
+    (void)bytes;
     if (cci__flow_is_queued(flow))
         keep = cci__flow_shortest_ns(flow) * 1088 / cci__flow_queued_ns(flow);
     else if (flow->is_blind)
@@ -2047,7 +2118,7 @@ CCI__UNUSED static uint32_t cci__cube_root(uint64_t x) {
 
 /* The window that CUBIC aims at, one round trip ahead: peak + 0.4 segments/s^3 * (t - rise)^3. */
 CCI__UNUSED static uint64_t cci__cubic_target(const cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
-    uint64_t t = (now_ns - flow->epoch_ns + flow->last_half_ns) / 976563;
+    uint32_t t = (CCI__FLOW_TICK(now_ns) - flow->epoch + CCI__FLOW_TICK(flow->last_half_ns)) * 275 / 256;
     uint64_t d = cci__min64(t > flow->rise_ms ? t - flow->rise_ms : flow->rise_ms - t, 16384);
     uint64_t bytes = (d * d * d * 2 / 5 >> 15) * mtu >> 15;
     if (t > flow->rise_ms) return cci__min64(flow->peak + bytes, flow->window * 3 / 2);
@@ -2056,16 +2127,18 @@ CCI__UNUSED static uint64_t cci__cubic_target(const cci_flow_t *flow, uint32_t m
 
 CCI__UNUSED static void cci__cubic_grow(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
     uint64_t target;
-    if (flow->epoch_ns == 0 || now_ns - flow->grown_ns > 4 * flow->last_half_ns + 100 * CCI__MS) { /* or a pause */
-        flow->epoch_ns = now_ns;
+    if (flow->epoch == 0 || CCI__FLOW_TICK(now_ns) - flow->grown >
+                                CCI__FLOW_TICK(4 * flow->last_half_ns + 100 * CCI__MS)) { /* or a pause */
+        flow->epoch = cci__max32(CCI__FLOW_TICK(now_ns), 1);
         flow->peak = (uint32_t)cci__max64(flow->peak, flow->window);
         flow->rise_ms = cci__cube_root(((flow->peak - flow->window) * 5 / 2 << 30) / mtu);
-        flow->estimate = flow->window;
+        flow->estimate = (uint32_t)flow->window;
     }
-    flow->grown_ns = now_ns;
+    flow->grown = CCI__FLOW_TICK(now_ns);
     target = cci__cubic_target(flow, mtu, now_ns);
     flow->estimate +=
-        cci__flow_share(flow, (uint64_t)bytes * mtu * (flow->estimate < flow->peak ? flow->gain : 256) / 256);
+        (uint32_t)cci__flow_share(flow, (uint64_t)bytes * mtu * (flow->estimate < flow->peak ? flow->gain : 256) / 256);
+    flow->estimate = cci__min32(flow->estimate, CCI__FLOW_MOST);
     if (target > flow->window) flow->window += (target - flow->window) * bytes / flow->window;
     flow->window = cci__max64(flow->window, flow->estimate);
 }
@@ -2081,6 +2154,128 @@ CCI__UNUSED static void cci__discern_arrived(cci_flow_t *flow, uint32_t bytes, u
     flow->window = cci__min64(flow->window, CCI__FLOW_MOST);
 }
 
+/* Round trips are no longer than the shortest by a 2^shift-th of it, beyond the time that a packet of the usual length
+ * needs itself. With a shift of 8 not even a short queue can hide there. */
+CCI__UNUSED static int cci__cubic_is_quiet(const cci_flow_t *flow, int shift) {
+    uint64_t own_ns = cci__min64(flow->usual_ns, (cci__flow_shortest_ns(flow) >> 6) + 100000);
+    return flow->credit > 0 && !flow->is_blind && flow->queue_ns < own_ns + cci__flow_part_ns(flow, shift);
+}
+
+CCI__UNUSED static int cci__cubic_holds(const cci_flow_t *flow, int finding, uint64_t now_ns) {
+    return flow->finding == finding && (int32_t)(flow->until - CCI__FLOW_TICK(now_ns)) > 0;
+}
+
+/* What the last reduction was made for is not so: goes on nearly where it was before. */
+CCI__UNUSED static void cci__cubic_find(cci_flow_t *flow, int finding, uint32_t mtu, uint64_t now_ns) {
+    flow->finding = (uint8_t)finding;
+    flow->until = CCI__FLOW_TICK(now_ns + 8 * cci__flow_shortest_ns(flow)) +
+                  (finding == CCI__FLOW_CHANCE ? CCI__FLOW_PERIOD * 2 / 5 : CCI__FLOW_PERIOD);
+    flow->window = cci__max64(flow->window, flow->tried - flow->tried / 16);
+    flow->threshold = flow->is_early ? UINT32_MAX : (uint32_t)flow->window;
+    flow->credit = 8 * mtu + (uint32_t)flow->window / 32;
+    flow->epoch = 0;
+    flow->is_early = 0;
+}
+
+/* The loss is one of those that may be; where the line is full, and no more than that, the window shrinks a little. */
+CCI__UNUSED static int cci__cubic_tolerates(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    if (!cci__cubic_holds(flow, CCI__FLOW_CHANCE, now_ns) || !cci__cubic_is_quiet(flow, 2) || flow->credit < bytes)
+        return 0;
+    flow->credit -= bytes;
+    if (!cci__cubic_is_quiet(flow, 5)) {
+        flow->until -=
+            CCI__FLOW_PERIOD / 40 + cci__min32(CCI__FLOW_TICK(4 * cci__flow_shortest_ns(flow)), CCI__FLOW_PERIOD / 50);
+        cci__flow_cut(flow, 983, mtu, now_ns); /* 0.96 */
+    }
+    return 1;
+}
+
+CCI__UNUSED static void cci__cubic_lost(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    int is_first = flow->window < flow->threshold, is_known = cci__flow_shortest_ns(flow) != CCI__NEVER;
+    int is_chance = flow->finding == CCI__FLOW_CHANCE, is_quiet = cci__cubic_is_quiet(flow, 8);
+    int is_short = cci__cubic_is_quiet(flow, 3) && !is_first && flow->lost <= flow->window / 32;
+    if (cci__cubic_tolerates(flow, bytes, mtu, now_ns)) return;
+    if (cci__cubic_holds(flow, CCI__FLOW_CHANCE, now_ns) && cci__cubic_is_quiet(flow, 2)) {
+        is_quiet = 1; /* it is chance still, but too much of it */
+    } else if (is_quiet && is_known && flow->finding == CCI__FLOW_OPEN &&
+               flow->window <= flow->tried - flow->tried / 16) {
+        cci__cubic_find(flow, CCI__FLOW_CHANCE, mtu, now_ns);
+        return;
+    } else if (flow->finding != CCI__FLOW_OTHERS) {
+        flow->finding = CCI__FLOW_OPEN;
+        is_short |= is_chance;
+    }
+    if (is_first)
+        flow->is_early = is_quiet || flow->window <= 16 * (uint64_t)mtu;
+    else
+        flow->is_early = is_quiet && flow->is_early;
+    flow->tried = is_quiet || is_chance ? (uint32_t)flow->window : 0;
+    flow->queue_ns = (uint32_t)cci__min64(flow->queue_ns, flow->usual_ns + cci__flow_part_ns(flow, 8) * 3 / 2);
+    cci__flow_cut(flow, is_short ? 870 : 717, mtu, now_ns);
+    if (!is_known) flow->threshold = UINT32_MAX; /* before the first round trip nothing is known */
+}
+
+/* Slow start, which goes on slowly, and then ends, when round trips grow [RFC 9406]: by 4 to 16 ms, and by a sixteenth
+ * on the longest paths. A round trip is two halves. */
+CCI__UNUSED static void cci__cubic_start(cci_flow_t *flow, uint32_t bytes) {
+    uint64_t before_ns = (uint64_t)flow->epoch << 10,
+             half_ns = flow->half_count < CCI__FLOW_SAMPLES ? 0 : flow->half_ns;
+    if (flow->slowing == 0) {
+        if (before_ns > 0 && half_ns > before_ns + cci__max64(cci__min64(before_ns / 8, 16 * CCI__MS),
+                                                              cci__max64(before_ns / 16, 4 * CCI__MS))) {
+            flow->slowing = 1;
+            flow->rise_ms = (uint32_t)(half_ns >> 10);
+        }
+    } else if (half_ns > 0 && half_ns >> 10 < flow->rise_ms) {
+        flow->slowing = 0;
+    } else if (flow->slowing > 10) {
+        flow->threshold = (uint32_t)flow->window;
+        flow->slowing = 0;
+        flow->epoch = 0;
+    }
+    flow->window += flow->slowing ? bytes / 4 : bytes;
+}
+
+/* Drains a queue that is nearly twice as long as the path, and sees whether it was ours. */
+CCI__UNUSED static void cci__cubic_drain(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+    uint64_t shortest_ns = cci__flow_shortest_ns(flow), limit_ns = cci__max64(shortest_ns * 15 / 8, 20 * CCI__MS);
+    if (flow->half_count < CCI__FLOW_SAMPLES) return;
+    if (flow->finding == CCI__FLOW_DRAINING) {
+        if (flow->half_ns > shortest_ns + limit_ns / 3 && flow->half_ns >> 10 > flow->rise_ms / 8 * 5)
+            cci__cubic_find(flow, CCI__FLOW_OTHERS, mtu, now_ns);
+        else
+            flow->finding = CCI__FLOW_OPEN;
+    } else if (flow->half_ns > shortest_ns + limit_ns && !cci__cubic_holds(flow, CCI__FLOW_OTHERS, now_ns)) {
+        flow->is_early = 0;
+        flow->tried = (uint32_t)flow->window;
+        if (flow->last_half_ns > 0 && flow->half_ns / 2 > flow->last_half_ns) { /* no queue of ours grows so fast */
+            cci__cubic_find(flow, CCI__FLOW_OTHERS, mtu, now_ns);
+            return;
+        }
+        flow->finding = CCI__FLOW_DRAINING;
+        flow->rise_ms = (uint32_t)(flow->half_ns >> 10);
+        cci__flow_cut(flow, shortest_ns * 960 / flow->half_ns, mtu, now_ns);
+    }
+}
+
+CCI__UNUSED static void cci__cubic_arrived(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    flow->credit = cci__min32(flow->credit + bytes / 40, 8 * mtu + (uint32_t)flow->window / 32);
+    cci__cubic_drain(flow, mtu, now_ns);
+    if (flow->finding == CCI__FLOW_DRAINING) return;
+    if (flow->is_early && flow->window > flow->peak && flow->peak <= 16 * mtu && cci__cubic_is_quiet(flow, 8)) {
+        flow->is_early = 0; /* the first packets were too many at once for a short queue, not for the line */
+        flow->threshold = UINT32_MAX;
+        flow->epoch = 0;
+    }
+    if (flow->window < flow->threshold)
+        cci__cubic_start(flow, bytes);
+    else if (cci__cubic_holds(flow, CCI__FLOW_CHANCE, now_ns) && cci__cubic_is_quiet(flow, 5))
+        flow->window += bytes / 16; /* the line is not full */
+    else
+        cci__cubic_grow(flow, bytes, mtu, now_ns);
+    flow->window = cci__min64(flow->window, CCI__FLOW_MOST);
+}
+
 /* NewReno, in bytes: half for every loss, whatever its cause. */
 CCI__UNUSED static void cci__newreno_arrived(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
     (void)now_ns;
@@ -2090,7 +2285,8 @@ CCI__UNUSED static void cci__newreno_arrived(cci_flow_t *flow, uint32_t bytes, u
         flow->window += cci__flow_share(flow, (uint64_t)bytes * mtu);
     flow->window = cci__min64(flow->window, CCI__FLOW_MOST);
 }
-CCI__UNUSED static void cci__newreno_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+CCI__UNUSED static void cci__newreno_lost(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    (void)bytes;
     cci__flow_cut(flow, 512, mtu, now_ns);
 }
 
@@ -2101,8 +2297,9 @@ CCI__UNUSED static void cci__fixed_arrived(cci_flow_t *flow, uint32_t bytes, uin
     (void)now_ns;
     flow->window = CCI__FLOW_MOST;
 }
-CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
     (void)flow;
+    (void)bytes;
     (void)mtu;
     (void)now_ns;
 }
@@ -2111,6 +2308,7 @@ CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t mtu, uint64_t
 CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name) {
     static const cci_congestion_t table[] = {
 #ifndef CCI_NO_CONGESTION
+        {"cubic", cci__cubic_arrived, cci__cubic_lost},
         {"discern", cci__discern_arrived, cci__discern_lost},
         {"newreno", cci__newreno_arrived, cci__newreno_lost},
 #endif
@@ -2148,15 +2346,15 @@ CCI__UNUSED static void cci__flow_note_away(cci_flow_t *flow, uint64_t away_ns, 
 CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t *congestion, uint32_t bytes,
                                        uint64_t sent_ns, uint32_t mtu, uint64_t now_ns) {
     flow->lost += bytes;
-    if (sent_ns >= flow->cut_ns) congestion->lost(flow, mtu, now_ns);
+    if (sent_ns >= flow->cut_ns) congestion->lost(flow, bytes, mtu, now_ns);
 }
 
 /* What a reduction of the window changes. When all that seemed lost has come, it is as it was before [RFC 4015]; CUBIC
  * goes on from there towards its peak [RFC 9438 4.9]. */
 typedef struct cci_flow_before {
     uint64_t cut_ns;
-    uint64_t window, threshold;
-    uint32_t peak;
+    uint64_t window;
+    uint32_t threshold, peak;
     uint16_t gain;
 } cci_flow_before_t;
 
@@ -2182,7 +2380,8 @@ CCI__UNUSED static void cci__flow_undo(cci_flow_t *flow, const cci_flow_before_t
     if (flow->threshold < before->threshold) flow->threshold = before->threshold;
     flow->peak = before->peak;
     flow->gain = before->gain;
-    flow->epoch_ns = 0;
+    flow->epoch = 0;
+    flow->tried = 0; /* what was no loss is no trial */
 }
 
 /* `bytes` that counted as lost have come. */
@@ -11522,6 +11721,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_CHUNKS, NULL, 0);
     ep->rma.endpoint_id = keys[4];
     ep->rma.receive_window = ep->info.receive_window;
+    ep->rma.congestion = ep->pool.congestion;
     cci__dgram_init_stores(ep);
     if (!cci__dgram_set_counts(ep) || !cci__dgram_allocate_wire(ep) || !cci__dgram_grow(ep) ||
         !cci__dgram_fill_batch(ep))

@@ -74,10 +74,12 @@
  *     rcvbuf, sndbuf  bytes, 4K to 1G, K M G work 4M, 1M      the kernel's socket buffers; the kernel may grant less
  *                                                             (sysctl net.core.rmem_max, net.core.wmem_max)
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
- *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path. discern: tells
- *                                                             a full queue from a bad cable or radio, and slows down
- *                                                             only for the first; newreno: slows down for each loss;
- *                                                             fixed: never, for a network of one's own
+ *     congestion      cubic, discern, newreno     cubic       how what is under way adapts to the path. cubic: shares
+ *                     or fixed                                it fairly with TCP, and tolerates up to 2 % of loss that
+ *                                                             a trial shows to be chance; discern: for a line of one's
+ *                                                             own, tells a full queue from a bad cable or radio, and
+ *                                                             slows down only for the first; newreno: slows down for
+ *                                                             each loss; fixed: never, for a network of one's own
  *     crc             0 or 1                      0           1: every packet carries a CRC-32C, where the checksum of
  *                                                             UDP is off or not enough; both sides must have it
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a sign of

@@ -111,7 +111,8 @@
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     moderation      microseconds, 0 to 1000     4           a completion may wait for others so long before it wakes
  *                                                             a sleeper, where the adapter can; 0: it wakes at once
- *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
+ *     congestion      cubic, discern, newreno     cubic       how what is under way adapts to the path, as in cci_udp.h
+ *                     or fixed
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a
  *                                                             sign of life; after as long again without one the

@@ -27,7 +27,9 @@ net_steps() {
     step test_sleep_udp-raced raced test_sleep_udp tests/net/test_sleep_udp.c
     step test_udp_share-raced raced test_udp_share tests/net/test_udp_share.c
     step test_udp_share-portable portable test_udp_share tests/net/test_udp_share.c
+    patience=600 # two minutes of computing, on machines that have little time for it
     step netsim netsim
+    patience=300
     step crowd crowd
     patience=600 # for machines that have little time for so many processes
     step crowd-udp crowd_udp

@@ -38,7 +38,7 @@
 #define NET_TCP_PAYLOAD 1448u
 #define NET_TCP_PACKET 1500u
 #define NET_TCP_ACK 52u
-#define NET_TCPS 8
+#define NET_TCPS 32
 #define NET_TCP_RING 65536u    /* packets of a TCP flow between the oldest unacknowledged and the next, at most */
 
 enum { NET_LEFT, NET_RIGHT };

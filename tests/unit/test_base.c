@@ -296,7 +296,7 @@ static void test_a_congestion_control_is_found_by_its_whole_name(void **state) {
     (void)state;
     assert_string_equal(cci__find_congestion("newreno")->name, "newreno");
     assert_string_equal(cci__find_congestion("fixed")->name, "fixed");
-    assert_ptr_equal(cci__find_congestion(NULL), cci__find_congestion("discern"));
+    assert_ptr_equal(cci__find_congestion(NULL), cci__find_congestion("cubic"));
     assert_null(cci__find_congestion(""));
     assert_null(cci__find_congestion("newren"));
     assert_null(cci__find_congestion("newrenos"));
@@ -322,13 +322,13 @@ static void test_newreno_doubles_then_halves_once_a_round_trip_and_adds_a_packet
 }
 
 static void test_slow_start_ends_when_the_queue_of_a_long_path_grows(void **state) {
-    const cci_congestion_t *discern = cci__find_congestion(NULL);
+    const cci_congestion_t *discern = cci__find_congestion("discern");
     cci_flow_t flow;
     uint64_t now_ns;
     (void)state;
     cci__flow_init(&flow, 32000);
     now_ns = round_trip(&flow, discern, 10 * CCI__MS, 1);
-    assert_true(flow.window == 64000 && flow.threshold == CCI__NEVER);
+    assert_true(flow.window == 64000 && flow.threshold == UINT32_MAX);
     round_trip(&flow, discern, 15 * CCI__MS, now_ns);
     assert_in_range(flow.window, 32000, 40000);
     assert_true(flow.threshold == flow.window);
@@ -336,13 +336,13 @@ static void test_slow_start_ends_when_the_queue_of_a_long_path_grows(void **stat
     cci__flow_init(&flow, 32000); /* on a short path a late packet is no sign of a queue */
     now_ns = round_trip(&flow, discern, CCI__MS, 1);
     now_ns = round_trip(&flow, discern, 15 * CCI__MS / 10, now_ns);
-    assert_true(flow.window == 128000 && flow.threshold == CCI__NEVER);
+    assert_true(flow.window == 128000 && flow.threshold == UINT32_MAX);
     cci__flow_lost(&flow, discern, 1000, now_ns, 1000, now_ns); /* twice as much as fits was under way */
     assert_true(flow.window == 128000 * 614 / 1024);
 }
 
 static void test_a_loss_behind_a_queue_shrinks_the_window_by_what_the_queue_had_added(void **state) {
-    const cci_congestion_t *discern = cci__find_congestion(NULL);
+    const cci_congestion_t *discern = cci__find_congestion("discern");
     cci_flow_t flow;
     uint64_t before, now_ns;
     (void)state;
@@ -356,7 +356,7 @@ static void test_a_loss_behind_a_queue_shrinks_the_window_by_what_the_queue_had_
 }
 
 static void test_losses_without_a_queue_change_nothing_until_they_are_a_tenth(void **state) {
-    const cci_congestion_t *discern = cci__find_congestion(NULL);
+    const cci_congestion_t *discern = cci__find_congestion("discern");
     uint64_t before, now_ns = 1;
     cci_flow_t flow;
     uint32_t rounds;
@@ -382,6 +382,112 @@ static void test_losses_without_a_queue_change_nothing_until_they_are_a_tenth(vo
     assert_true(flow.window == before * 717 / 1024);
 }
 
+/* Round trips while a share of 1,000 packets is lost, one at a time. */
+static uint64_t lossy_round_trips(cci_flow_t *flow, uint64_t rtt_ns, uint32_t lost_per_mille, uint32_t rounds, uint64_t now_ns) {
+    const cci_congestion_t *cubic = cci__find_congestion("cubic");
+    uint32_t sum = 0;
+    while (rounds-- > 0) {
+        now_ns = round_trip(flow, cubic, rtt_ns, now_ns);
+        for (sum += (uint32_t)(flow->window / 1000) * lost_per_mille; sum >= 1000; sum -= 1000)
+            cci__flow_lost(flow, cubic, 1000, now_ns - rtt_ns, 1000, now_ns);
+    }
+    return now_ns;
+}
+
+static void test_cubic_keeps_seven_tenths_at_a_loss_and_more_where_a_short_queue_drops_little(void **state) {
+    const cci_congestion_t *cubic = cci__find_congestion("cubic");
+    cci_flow_t flow;
+    uint64_t before, now_ns;
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        cci__flow_init(&flow, 100000);
+        flow.threshold = 100000;
+        now_ns = round_trip(&flow, cubic, 100 * CCI__MS, 1);
+        now_ns = round_trip(&flow, cubic, (i == 0 ? 150 : 105) * CCI__MS, now_ns);
+        before = flow.window;
+        cci__flow_lost(&flow, cubic, 1000, now_ns, 1000, now_ns);
+        assert_true(flow.window == before * (i == 0 ? 717 : 870) / 1024);
+        cci__flow_lost(&flow, cubic, 1000, now_ns - 1, 1000, now_ns); /* it was sent before */
+        assert_true(flow.window == before * (i == 0 ? 717 : 870) / 1024);
+    }
+}
+
+static void test_cubic_tolerates_what_is_lost_at_a_lower_rate_too_for_a_while_and_not_more_than_a_fortieth(void **state) {
+    cci_flow_t flow;
+    uint64_t now_ns;
+    (void)state;
+    cci__flow_init(&flow, 100000);
+    flow.threshold = 100000;
+    now_ns = lossy_round_trips(&flow, 10 * CCI__MS, 10, 3, 1);
+    assert_int_equal(flow.finding, CCI__FLOW_CHANCE); /* the first loss was the trial */
+    now_ns = lossy_round_trips(&flow, 10 * CCI__MS, 20, 100, now_ns);
+    assert_int_equal(flow.finding, CCI__FLOW_CHANCE);
+    assert_true(flow.window > 1000000); /* the line is never full */
+    flow.window = 100000;
+    now_ns = lossy_round_trips(&flow, 10 * CCI__MS, 100, 20, now_ns);
+    assert_true(flow.window < 50000);
+    flow.until = CCI__FLOW_TICK(now_ns); /* its time is over */
+    flow.window = 100000;
+    cci__flow_lost(&flow, cci__find_congestion("cubic"), 1000, now_ns, 1000, now_ns);
+    assert_int_equal(flow.finding, CCI__FLOW_OPEN);
+    assert_true(flow.window < 100000);
+}
+
+static void test_cubic_takes_no_loss_for_chance_where_a_short_queue_comes_and_goes(void **state) {
+    const cci_congestion_t *cubic = cci__find_congestion("cubic");
+    cci_flow_t flow;
+    uint64_t now_ns = 1;
+    uint32_t i;
+    (void)state;
+    cci__flow_init(&flow, 100000);
+    flow.threshold = 100000;
+    for (i = 0; i < 200; i++) {
+        now_ns = round_trip(&flow, cubic, 10 * CCI__MS, now_ns);
+        now_ns = round_trip(&flow, cubic, 10 * CCI__MS + 300000, now_ns);
+        cci__flow_lost(&flow, cubic, 1000, now_ns, 1000, now_ns);
+        assert_int_equal(flow.finding, CCI__FLOW_OPEN);
+    }
+    assert_true(flow.window < 20000);
+}
+
+static void test_cubic_ends_slow_start_some_round_trips_after_these_have_grown(void **state) {
+    const cci_congestion_t *cubic = cci__find_congestion("cubic");
+    cci_flow_t flow;
+    uint64_t now_ns = 1;
+    uint32_t i;
+    (void)state;
+    cci__flow_init(&flow, 12000);
+    for (i = 0; i < 4; i++)
+        now_ns = round_trip(&flow, cubic, 40 * CCI__MS, now_ns);
+    assert_true(flow.window == 16 * 12000 && flow.threshold == UINT32_MAX);
+    for (i = 0; i < 20 && flow.threshold == UINT32_MAX; i++)
+        now_ns = round_trip(&flow, cubic, 46 * CCI__MS, now_ns);
+    assert_in_range(i, 5, 14); /* one round trip or two until that is known */
+    assert_in_range(flow.window, 16 * 12000, 16 * 12000 * 16);
+}
+
+static void test_cubic_drains_a_deep_queue_unless_it_is_others(void **state) {
+    const cci_congestion_t *cubic = cci__find_congestion("cubic");
+    cci_flow_t flow;
+    uint64_t before, now_ns;
+    uint32_t others, i;
+    (void)state;
+    for (others = 0; others < 2; others++) {
+        cci__flow_init(&flow, 100000);
+        flow.threshold = 100000;
+        now_ns = round_trip(&flow, cubic, 40 * CCI__MS, 1);
+        for (i = 0; i < 4; i++)
+            now_ns = round_trip(&flow, cubic, (60 + 20 * i) * CCI__MS, now_ns);
+        before = flow.tried;
+        assert_int_equal(flow.finding, CCI__FLOW_DRAINING);
+        assert_in_range(flow.window, before * 30 / 100, before * 35 / 100);
+        now_ns = round_trip(&flow, cubic, (others ? 120 : 40) * CCI__MS, now_ns);
+        assert_int_equal(flow.finding, others ? CCI__FLOW_OTHERS : CCI__FLOW_OPEN);
+        assert_in_range(flow.window, before * (others ? 90 : 30) / 100, before * (others ? 110 : 60) / 100);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_little_endian_at_any_address),
@@ -399,6 +505,11 @@ int main(void) {
         cmocka_unit_test(test_slow_start_ends_when_the_queue_of_a_long_path_grows),
         cmocka_unit_test(test_a_loss_behind_a_queue_shrinks_the_window_by_what_the_queue_had_added),
         cmocka_unit_test(test_losses_without_a_queue_change_nothing_until_they_are_a_tenth),
+        cmocka_unit_test(test_cubic_keeps_seven_tenths_at_a_loss_and_more_where_a_short_queue_drops_little),
+        cmocka_unit_test(test_cubic_tolerates_what_is_lost_at_a_lower_rate_too_for_a_while_and_not_more_than_a_fortieth),
+        cmocka_unit_test(test_cubic_takes_no_loss_for_chance_where_a_short_queue_comes_and_goes),
+        cmocka_unit_test(test_cubic_ends_slow_start_some_round_trips_after_these_have_grown),
+        cmocka_unit_test(test_cubic_drains_a_deep_queue_unless_it_is_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
