@@ -250,9 +250,13 @@
  *                       under way, serves RU in order, completes in the order of the calls, and copies all messages.
  *                       It goes without: descriptors, devices, multicast, sealed packets, answers with data
  *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), URIs of peers, proof of a client's
- *                       address, and peers whose address changes. Bytes on 32-bit machines (D: CCI_TINY_MTU):
+ *                       address, and peers whose address changes. Where all connections are taken, a new client
+ *                       has the server ask the one that was silent longest, which ends with CCI_ETIMEDOUT when eight
+ *                       questions in 4 s and more went unanswered: set CCI_OPT_ENDPT_EVENT_MASK to learn of it and
+ *                       to call cci_disconnect(), after which the new client gets its place.
+ *                       Bytes on 32-bit machines (D: CCI_TINY_MTU):
  *     CCI_TINY_MTU            260   the longest datagram, with a checksum; a link with a larger one is CCI_ENOMEM
- *     CCI_TINY_CONNECTIONS      2   220 for each and its send slots: one more than peers, for one that was restarted
+ *     CCI_TINY_CONNECTIONS      2   224 for each and its send slots: one more than peers, for one that was restarted
  *     CCI_TINY_SENDS            2   send slots of each connection, 2 at least: D for each
  *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
  *     CCI_TINY_REGISTRATIONS    2   40 for each
@@ -15540,13 +15544,13 @@ typedef struct cci__tiny_conn {
     cci_link_addr_t peer;
     uint64_t token, peer_token, cookie, next_number, have; /* `have`: bytes of the write that is arriving */
     uint32_t peer_index, next_sequence, expected, top, bits, known;
-    uint32_t due, until, heard, taken, asked, pause, paused_until; /* ticks */
+    uint32_t due, until, heard, taken, asked, checked, pause, paused_until; /* ticks */
     uint32_t timeout, keepalive, timeout_us, keepalive_us;
     uint32_t srtt, rttvar; /* ticks, times 8 and times 4 */
     uint32_t chunk, request_length;
     int status;
     uint16_t pending; /* events: bits 1 << type */
-    uint8_t state, tries, is_server, is_confirmed, is_held, is_late, was_pinged, probes, fires, is_refused;
+    uint8_t state, tries, is_server, is_confirmed, is_held, is_late, was_pinged, probes, checks, fires, is_refused;
     uint8_t ack; /* 1: owed, 2: owed at once */
     uint8_t limit, first, count;
     cci__tiny_op_t op[CCI_TINY_SENDS];
@@ -15893,8 +15897,13 @@ static void cci__tiny_output(cci__tiny_conn_t *conn) {
     cci__tiny_free_ops(conn);
 }
 
+/* The probe time-out without back-off. */
+static uint32_t cci__tiny_patience(const cci__tiny_conn_t *conn) {
+    return conn->srtt ? (conn->srtt >> 3) + cci__max32(conn->rttvar, 4) + 1 : CCI__TINY_MS(100);
+}
+
 static uint32_t cci__tiny_probe_ticks(const cci__tiny_conn_t *conn) {
-    uint32_t ticks = conn->srtt ? (conn->srtt >> 3) + cci__max32(conn->rttvar, 4) + 1 : CCI__TINY_MS(100);
+    uint32_t ticks = cci__tiny_patience(conn);
     return cci__min32(cci__max32(ticks, CCI__TINY_MS(2) + 1) << conn->fires, cci__max32(CCI__TINY_MS(8000), ticks));
 }
 
@@ -16003,6 +16012,28 @@ static void cci__tiny_ask(cci__tiny_conn_t *conn) {
     }
     if (!ep->probe || !cci__tiny_is_due(ep, conn->heard + ep->probe + conn->probes * (ep->probe / 8))) return;
     if (conn->probes++ < 8)
+        cci__tiny_control(conn, CCI__PKT_CONFIRM);
+    else
+        cci__tiny_break(conn, CCI_ETIMEDOUT);
+}
+
+/* A request finds no free connection: the one that has been silent longest, for more than a second, is asked for a sign
+ * of life, and ended when it misses eight in a row. Only requests drive this, one connection at a time; many requests
+ * cause no more than one question in half a second, nor does a question outlive them. */
+static void cci__tiny_check_silent(cci__tiny_t *ep) {
+    cci__tiny_conn_t *conn = NULL;
+    uint32_t i, silent = CCI__TINY_MS(1000), interval;
+    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
+        if (ep->conn[i].state != CCI__TINY_OPEN || ep->now - ep->conn[i].heard <= silent) continue;
+        conn = &ep->conn[i];
+        silent = ep->now - conn->heard;
+    }
+    if (!conn) return;
+    interval = cci__max32(2 * cci__tiny_patience(conn), CCI__TINY_MS(500));
+    if (conn->checks > 0 && ep->now - conn->checked < interval) return;
+    if (ep->now - conn->checked > 16 * interval) conn->checks = 0; /* those before are long ago */
+    conn->checked = ep->now;
+    if (conn->checks++ < 8)
         cci__tiny_control(conn, CCI__PKT_CONFIRM);
     else
         cci__tiny_break(conn, CCI_ETIMEDOUT);
@@ -16606,6 +16637,7 @@ static void cci__tiny_on_request(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t
     }
     if (cci__load16(bytes + 36) != 0 || cci__load16(bytes + 38) != data_length || cci__tiny_spare(ep) < 2 ||
         (conn = cci__tiny_new_conn(ep)) == NULL) {
+        if (!conn) cci__tiny_check_silent(ep);
         cci__tiny_answer(ep, from, bytes, CCI__PKT_BUSY);
         return;
     }
@@ -16704,7 +16736,7 @@ static void cci__tiny_on_packet(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, ui
     }
     if (conn->state != CCI__TINY_OPEN) return;
     conn->heard = conn->ep->now;
-    conn->was_pinged = conn->probes = 0;
+    conn->was_pinged = conn->probes = conn->checks = 0;
     if (type == CCI__PKT_CONFIRM) {
         cci__tiny_control(conn, CCI__PKT_CONFIRMED);
         return;

@@ -30,6 +30,7 @@ static struct datagram {
     uint32_t length;
 } queue[QUEUE];
 static uint32_t queued, bad, is_cut, is_full; /* per cent of datagrams that are changed; nothing passes; no room */
+static uint32_t dead, sent_to[3];             /* sides that hear and say nothing, as bits; datagrams sent to each */
 static uint64_t clock_ns, random_state;
 static uint32_t probe_idle_s;
 static uint8_t last[CCI_TINY_MTU]; /* what was sent last */
@@ -61,7 +62,7 @@ static void line_close(void *link) {
 }
 
 static void put(uint8_t from, uint8_t to, const uint8_t *bytes, uint32_t length) {
-    if (queued == QUEUE || is_cut) return;
+    if (queued == QUEUE || is_cut || ((dead >> from | dead >> to) & 1)) return;
     memcpy(queue[queued].bytes, bytes, length);
     queue[queued].length = length;
     queue[queued].from = from;
@@ -94,6 +95,7 @@ static int line_send(void *link, const cci_link_tx_t *tx, int count) {
         put(*(uint8_t *)link, tx->to->bytes[0], last, length); /* the right one comes, too */
         change(last, &length);
     }
+    sent_to[tx->to->bytes[0]]++;
     put(*(uint8_t *)link, tx->to->bytes[0], last, length);
     return 1;
 }
@@ -139,7 +141,7 @@ static int setup(void **state) {
     int i;
     (void)state;
     hooks.random = chance;
-    queued = bad = is_cut = is_full = probe_idle_s = 0;
+    queued = bad = is_cut = is_full = probe_idle_s = dead = 0;
     clock_ns = 1000 * MS;
     random_state = 88172645463325252u;
     if (cci_setup(&hooks) != CCI_SUCCESS) return -1;
@@ -283,6 +285,62 @@ static void test_a_full_table_says_busy_until_there_is_space(void **state) {
     done(event);
     done(expect(2, CCI_EVENT_CONNECT));
     done(expect(0, CCI_EVENT_ACCEPT));
+}
+
+/* Nothing but the request of a new client tells the server that the old ones are dead. */
+static void test_a_full_table_gives_up_who_does_not_answer(void **state) {
+    cci_connection_t *server[3];
+    cci_event_t *event;
+    (void)state;
+    (void)connect_sides(CCI_CONN_ATTR_RO, &server[0]);
+    (void)connect_sides(CCI_CONN_ATTR_RO, &server[1]);
+    dead = 1 << 1;
+    assert_null(next_event(0, 60000)); /* it is idle, and nobody waits */
+    ask(2, "link://0", CCI_CONN_ATTR_RO);
+    event = expect(0, CCI_EVENT_DISCONNECT);
+    assert_int_equal(event->disconnect.status, CCI_ETIMEDOUT);
+    assert_int_equal(cci_disconnect(event->disconnect.connection), CCI_SUCCESS);
+    done(event);
+    event = expect(0, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    done(event);
+    event = expect(2, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    done(event);
+    done(expect(0, CCI_EVENT_ACCEPT));
+    assert_null(next_event(0, 60000)); /* one was enough */
+}
+
+/* Side 2 says the same request again and again, for a minute: peers that live stay, and hear little of it. */
+static void test_requests_throw_nobody_out(void **state) {
+    cci_connection_t *server[3];
+    uint8_t request[48];
+    uint32_t i;
+    (void)state;
+    (void)connect_sides(CCI_CONN_ATTR_RO, &server[0]);
+    (void)connect_sides(CCI_CONN_ATTR_UU, &server[1]);
+    ask(2, "link://0", CCI_CONN_ATTR_RO);
+    memcpy(request, last, sizeof request);
+    memset(request + 32, 0, 16); /* without data */
+    sent_to[1] = 0;
+    for (i = 0; i < 60000; i++) {
+        request[8] = (uint8_t)i; /* of the token */
+        put(2, 0, request, sizeof request);
+        assert_null(next_event(0, 1));
+    }
+    assert_in_range(sent_to[1], 30, 2 * 60);
+    /* Six questions are lost, then it answers for once, and six are lost again. */
+    for (i = 0; i < 40; i++) {
+        dead = i % 4 == 3 ? 0 : 1 << 1;
+        put(2, 0, request, sizeof request);
+        assert_null(next_event(0, 1000));
+    }
+    /* Questions of long ago don't count. */
+    dead = 1 << 1;
+    for (i = 0; i < 40; i++) {
+        put(2, 0, request, sizeof request);
+        assert_null(next_event(0, 20000));
+    }
 }
 
 static void test_messages_come_before_the_end(void **state) {
@@ -533,6 +591,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_message_goes_each_way_on_each_kind_of_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_request_can_be_rejected_and_can_find_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_full_table_says_busy_until_there_is_space, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_full_table_gives_up_who_does_not_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_requests_throw_nobody_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_messages_come_before_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_peer_that_was_restarted_has_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(test_silence_ends_what_waits_for_an_answer, setup, teardown),
