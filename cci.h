@@ -163,7 +163,8 @@
  *     - when the peer was silent for `probe_idle` seconds (a key of udp, and of verbs in mode ud; 300), and for as long
  *       again while it was asked eight times for a sign of life (CCI_ETIMEDOUT). Peers that do not call the library for
  *       longer than that need a larger value, or 0. Such questions are small, need no buffers, and are not seen by
- *       programs.
+ *       programs. With 0, peers are asked only when clients are told "busy" because the table is full: those that were
+ *       silent for 4 s (32 round trips, if that is longer), eight times in as long again.
  *
  * LIMITS of an endpoint on a datagram transport, and what happens when one is reached:
  *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
@@ -9138,6 +9139,7 @@ typedef struct cci__dgram {
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
+    uint32_t check_next;          /* where the search for a silent peer goes on */
     uint64_t memory_log_ns;       /* ... that the memory for traffic is used up */
     int traces;                   /* 1: the log gets each packet of a handshake or an end */
     uint32_t collecting_next;
@@ -10769,6 +10771,34 @@ static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_packet_t *in, 
     CCI__TELL(CCI_LOG_WARN, why);
 }
 
+/* The longest silence of a peer before it is asked for a sign of life: what the link says, or where that is never and
+ * a request has found the table full, 4 s, or more on long paths. */
+static uint64_t cci__dgram_longest_silence(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+    if (ep->info.probe_idle_s > 0) return ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    return cci__max64(4000 * CCI__MS, conn->state.srtt_us * UINT64_C(32000));
+}
+
+/* A request finds the table full, and nobody looks after silent peers: one of the next few connections may be dead.
+ * It is asked now, and whoever answers is not asked again for some seconds. */
+static void cci__dgram_check_silent(cci__dgram_t *ep) {
+    uint32_t tries = cci__min32(CCI__DGRAM_LOOK, ep->conns.slab_count * CCI__CONN_SLAB);
+    if (ep->info.probe_idle_s > 0) return;
+    while (tries-- > 0) {
+        uint32_t index = ep->check_next < ep->conns.slab_count * CCI__CONN_SLAB ? ep->check_next : 0;
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, index);
+        uint64_t silent_ns = (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->peer.life.heard) << 20;
+        ep->check_next = index + 1;
+        if (conn->conn.state != CCI_CONN_OPEN || (conn->conn.flags & CCI__CONN_PARKED) || conn->conn.step.confirming ||
+            conn->conn.pub.attribute > CCI_CONN_ATTR_UU || conn->in.open.probe_ns != CCI__NEVER ||
+            silent_ns < cci__dgram_longest_silence(ep, conn))
+            continue;
+        conn->conn.tries = 0;
+        conn->in.open.probe_ns = ep->now_ns;
+        cci__dgram_schedule(ep, conn);
+        return;
+    }
+}
+
 /* Why there is no space for a request, NULL if there is. */
 static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t *in) {
     /* of few, what is early leaves but one more */
@@ -10784,8 +10814,10 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t 
         return "clients have to wait: the receive buffers are full of requests and messages";
     }
     if (cci_conn_prefix(&ep->conns, in->from, prefix) &&
-        !cci_conn_source_may(&ep->conns, prefix, left > reserve ? left - reserve : 1))
+        !cci_conn_source_may(&ep->conns, prefix, left > reserve ? left - reserve : 1)) {
+        cci__dgram_check_silent(ep);
         return "clients have to wait: one network has the most connections, or undecided requests, that it may have";
+    }
     return NULL;
 }
 
@@ -10831,6 +10863,7 @@ static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_packet_t *in
     if (!conn) {
         cci__dgram_forget(ep, key);
         if (event) cci_evq_return_event(&ep->evq, event);
+        cci__dgram_check_silent(ep);
         cci__dgram_send_busy(ep, in,
                              "clients have to wait: the connection table is full, or there is no memory for more");
         return;
@@ -11121,13 +11154,15 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* Asks a peer that has been silent for long whether it is still there. It needs no hot state, and answers with
  * CONFIRMED. */
 static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
-    uint64_t period_ns = ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    uint64_t period_ns = cci__dgram_longest_silence(ep, conn);
     cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->now_ns, &conn->in.open.probe_ns);
     CCI__TELLS(if (due == CCI_CONN_DUE_CONFIRM && conn->conn.tries > 3) cci__dgram_suspend(ep, conn, 1));
     if (due == CCI_CONN_DUE_CONFIRM)
         cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
     else if (due == CCI_CONN_DUE_TIMED_OUT)
         cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+    else if (ep->info.probe_idle_s == 0)
+        conn->in.open.probe_ns = CCI__NEVER; /* it has answered */
 }
 
 /* A connection that is parked has something to do. */

@@ -780,6 +780,42 @@ static void a_full_table_is_busy_until_a_connection_ends_and_then_takes_who_wait
     free(uri);
 }
 
+/* The server asks no silent peer of its own accord, but here somebody waits for its place. */
+static void a_full_table_gives_up_who_does_not_answer_and_keeps_who_does(void **state) {
+    static const struct timeval patience = {20, 0};
+    uint32_t used_before;
+    char *uri;
+    (void)state;
+    dgram_of(server)->conns.slab_limit = 1;
+    set_mask(server);
+    destroy(&client);
+    assert_int_equal(cci_create_endpoint_at(NULL, "77", 0, &client, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    connect_many(3 * CCI__CONN_SLAB / 4); /* what one network may have */
+    used_before = used(server);
+    of_type[CCI__PKT_CONFIRM] = 0;
+    assert_int_equal(cci_connect(client, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), CCI_SUCCESS);
+    run_for(21000 * MS);
+    assert_int_equal(seen.refused, 1);
+    assert_int_equal(seen.ends, 0);
+    assert_int_equal(used(server), used_before);
+    assert_in_range(of_type[CCI__PKT_CONFIRM], 5, 30); /* one for a request at most */
+    lose[CCI__PKT_CLOSE] = 1000000;
+    destroy(&client);
+    assert_int_equal(cci_create_endpoint_at(NULL, "78", 0, &client, NULL), CCI_SUCCESS);
+    run_for(60000 * MS);
+    assert_int_equal(seen.ends, 0); /* nobody waits */
+    seen.connected = 0;
+    assert_int_equal(cci_connect(client, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), CCI_SUCCESS);
+    run_for(10000 * MS);
+    assert_in_range(seen.ends, 1, 30);
+    assert_int_equal(seen.end_status, CCI_ETIMEDOUT);
+    assert_int_equal(cci_disconnect(seen.end_connection), CCI_SUCCESS);
+    run_for(8000 * MS);
+    assert_int_equal(seen.connected, 1);
+    free(uri);
+}
+
 static void one_network_leaves_others_a_part_of_the_table(void **state) {
     cci_endpoint_t *crowd = client;
     uint32_t i;
@@ -906,6 +942,7 @@ int main(int argc, char **argv) {
         TEST(without_probes_an_idle_connection_sends_nothing),
         TEST(a_server_without_memory_says_that_it_is_busy_and_its_log_says_why),
         TEST(a_full_table_is_busy_until_a_connection_ends_and_then_takes_who_waits),
+        TEST(a_full_table_gives_up_who_does_not_answer_and_keeps_who_does),
         TEST(one_network_leaves_others_a_part_of_the_table),
         TEST(clients_that_never_confirm_do_not_keep_their_network_from_being_heard),
         TEST(a_link_of_version_1_is_taken_and_not_read_beyond_its_end),
