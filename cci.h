@@ -250,8 +250,8 @@
  *                       the same mtu. It has a window of a few packets, one piece of a write and one segment of a read
  *                       under way, serves RU in order, completes in the order of the calls, and copies all messages.
  *                       It goes without: descriptors, devices, multicast, sealed packets, answers with data
- *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), URIs of peers, proof of a client's
- *                       address, and peers whose address changes. Where all connections are taken, a new client
+ *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), statistics and URIs (likewise), proof
+ *                       of a client's address, and peers whose address changes. It has all other options. Where all connections are taken, a new client
  *                       has the server ask the one that was silent longest, which ends with CCI_ETIMEDOUT when eight
  *                       questions in 4 s and more went unanswered: set CCI_OPT_ENDPT_EVENT_MASK to learn of it and
  *                       to call cci_disconnect(), after which the new client gets its place.
@@ -723,12 +723,12 @@ typedef struct cci_conn_stats {
     uint64_t packets_retransmitted, packets_lost;     /* as in cci_endpt_stats_t                                      */
     uint64_t rnr; /* times that the peer refused something for want of a receive buffer                               */
     /* What is known now, whether it is counted or not. 0: nothing yet. */
-    uint64_t latest_rtt_ns;       /* the latest round trip, to 16 ns; 0 without traffic                               */
+    uint64_t latest_rtt_ns;       /* the latest round trip, to 16 ns; 0 from a pause without traffic to the next one  */
     uint64_t srtt_ns, min_rtt_ns; /* round trips: smoothed, and the smallest; to 1 µs without traffic                 */
     uint64_t congestion_window;   /* bytes that may be under way; 0 without traffic, or if another limit rules        */
     uint64_t in_flight_bytes;     /* that are under way                                                               */
-    uint64_t silent_ns;           /* since something last came from the peer, to a few milliseconds                   */
-    uint32_t operations_pending;  /* messages and RMAs that the peer is not known to have                             */
+    uint64_t silent_ns;           /* since something last came from the peer, to a few milliseconds; groups: 0        */
+    uint32_t operations_pending;  /* that are not done: messages, and RMAs, each with its completion message          */
     uint32_t path_mtu;            /* bytes of the largest packet                                                      */
     uint32_t is_counted;          /* 1: the first part is counted                                                     */
     uint32_t is_active;           /* 1: it holds the memory for traffic                                               */
@@ -5738,14 +5738,17 @@ static const uint8_t *cci__rel_frame_at(const cci_rel_item_t *item, uint64_t off
     return item->kind >= CCI__ITEM_LENT ? item->head : item->frames + offset;
 }
 
+static uint32_t cci__rel_frame_size(const uint8_t *frame) {
+    return (frame[0] == CCI__FRAME_BULK ? 48u : 8u) + cci__pad8(cci__load16(frame + 2));
+}
+
 /* Bytes of whole frames from `offset` on that fit into `space`. */
 static uint32_t cci__rel_fit(const cci_rel_item_t *item, uint32_t offset, uint32_t end, uint32_t space) {
     const uint8_t *frame = cci__rel_frame_at(item, offset);
     uint32_t fit = 0;
     if (end - offset <= space) return end - offset;
     while (fit < end - offset) {
-        uint32_t size = frame[fit] == CCI__FRAME_BULK ? 48u : 8u;
-        size += cci__pad8(cci__load16(frame + fit + 2));
+        uint32_t size = cci__rel_frame_size(frame + fit);
         if (fit + size > space) break;
         fit += size;
     }
@@ -12550,13 +12553,26 @@ static void cci__dgram_tell_tally(const cci__dgram_t *ep, const cci__dconn_t *co
     stats->bytes_received -= bytes;
 }
 
+/* Messages and RMAs of an item that are not done. A write or read and its completion message are one: it counts where
+ * the message is, also when both lie in the same run. */
+static uint32_t cci__item_operations(const cci_rel_item_t *item) {
+    uint32_t count = item->count, at;
+    if (item->flags & CCI__ITEM_DONE) return 0;
+    if (item->kind == CCI__ITEM_EXTERN) return item->follow == NULL;
+    if (item->flags & CCI__ITEM_PAIR) return 0;
+    if (item->kind != CCI__ITEM_RUN || !item->frames || (item->flags & CCI__ITEM_VOID)) return count;
+    for (at = cci__rel_frame_size(item->frames); at < item->length; at += cci__rel_frame_size(item->frames + at))
+        count -= item->frames[at] == CCI__FRAME_MESSAGE && (item->frames[at + 1] & CCI__FRAME_AFTER);
+    return count;
+}
+
 /* Messages and RMAs from an item on, to the end of the list or once round. */
 static uint32_t cci__items_operations(const cci_list_t *first, const cci_list_t *end) {
     const cci_list_t *node = first;
     uint32_t count = 0;
     if (first == end) return 0;
     do {
-        count += CCI__CONTAINER(node, cci_rel_item_t, node)->count;
+        count += cci__item_operations(CCI__CONTAINER(node, cci_rel_item_t, node));
         node = node->next;
     } while (node != end && node != first);
     return count;
@@ -12580,7 +12596,7 @@ static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *con
     memset(stats, 0, sizeof *stats);
     cci__dgram_flush(ep); /* what is in the batch was counted in part */
     if (ep->tallies.counted) cci__dgram_tell_tally(ep, conn, stats);
-    if (cci__dgram_is_reliable(conn)) stats->silent_ns = heard_ns;
+    if (conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) stats->silent_ns = heard_ns;
     if (conn->active) {
         cci__rel_tell_stats(&conn->active->rel, stats);
     } else {
@@ -17421,6 +17437,7 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
         if (number & ~(1u << CCI_EVENT_DISCONNECT)) return CCI_EINVAL;
         ep->mask = number;
         return CCI_SUCCESS;
+    case CCI_OPT_ENDPT_CONN_STATS: return CCI_ERR_NOT_IMPLEMENTED;
     default: return CCI_EINVAL;
     }
 }
@@ -17451,7 +17468,7 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
         return CCI_SUCCESS;
     }
     if ((conn != NULL) != (name == CCI_OPT_CONN_SEND_TIMEOUT || name == CCI_OPT_CONN_KEEPALIVE_TIMEOUT ||
-                           name == CCI_OPT_CONN_CONTEXT || name == CCI_OPT_CONN_PEER_URI))
+                           name == CCI_OPT_CONN_CONTEXT || name == CCI_OPT_CONN_PEER_URI || name == CCI_OPT_CONN_STATS))
         return CCI_EINVAL;
     switch ((int)name) {
     case CCI_OPT_ENDPT_SEND_TIMEOUT: *number = ep->timeout_us; break;
@@ -17464,6 +17481,9 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: *number = conn->keepalive_us; break;
     case CCI_OPT_CONN_CONTEXT: memcpy(val, &conn->pub.context, sizeof(void *)); break;
     case CCI_OPT_ENDPT_URI:
+    case CCI_OPT_ENDPT_STATS:
+    case CCI_OPT_ENDPT_CONN_STATS:
+    case CCI_OPT_CONN_STATS:
     case CCI_OPT_CONN_PEER_URI: return CCI_ERR_NOT_IMPLEMENTED;
     default: return CCI_EINVAL;
     }

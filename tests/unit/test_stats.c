@@ -374,6 +374,12 @@ static void test_unreliable(void **state) {
     assert_true(connection_stats(CLIENT).bytes_sent == sent_bytes);
     assert_true(connection_stats(SERVER).messages_received == received[SERVER]);
     assert_true(connection_stats(SERVER).bytes_received == received_bytes[SERVER]);
+    assert_in_range(connection_stats(SERVER).silent_ns, 250 * MS, 330 * MS);
+    both_work(3000 * MS);
+    assert_in_range(connection_stats(SERVER).silent_ns, 3250 * MS, 3330 * MS);
+    send_one(CLIENT, 5, CCI_FLAG_SILENT);
+    both_work(20 * MS);
+    assert_in_range(connection_stats(SERVER).silent_ns, 0, 25 * MS);
 }
 
 static void await_completion(void) {
@@ -414,6 +420,46 @@ static void test_rma(void **state) {
     assert_true(a.rma_reads == 1 && a.rma_read_bytes == 200000);
     assert_true(b.peer_write_bytes == MEMORY + 500 && b.peer_read_bytes == 200000);
     assert_true(b.rma_writes == 0 && b.rma_reads == 0 && a.peer_write_bytes == 0 && a.peer_read_bytes == 0);
+}
+
+static void check_pending(cci_conn_attribute_t attribute) {
+    static uint8_t memory[2][MEMORY];
+    static const uint64_t lengths[] = {MEMORY, 100, 5000, 1};
+    static const char note[10] = "it is done";
+    cci_rma_handle_t *mine, *theirs;
+    uint32_t i, issued = 0, pending;
+    begin(attribute, 0);
+    assert_int_equal(cci_rma_register(end[CLIENT], memory[0], MEMORY, CCI_FLAG_READ | CCI_FLAG_WRITE, &mine), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(end[SERVER], memory[1], MEMORY, CCI_FLAG_READ | CCI_FLAG_WRITE, &theirs), CCI_SUCCESS);
+    completed[CLIENT] = 0;
+    for (i = 0; i < 64; i++) { /* nothing arrives: nobody calls */
+        const uint64_t length = lengths[i % 4];
+        const void *message = i & 4 ? note : NULL;
+        int flags = i & 8 ? CCI_FLAG_READ : CCI_FLAG_WRITE;
+        if (i >= 48) flags |= CCI_FLAG_FENCE;
+        if (i >= 16 && i < 32) send_one(CLIENT, 40, 0), issued++;
+        assert_int_equal(cci_rma(at[CLIENT], message, message ? sizeof note : 0, mine, 0, theirs, 0, length, NULL, flags),
+                         CCI_SUCCESS);
+        issued++;
+        assert_int_equal(connection_stats(CLIENT).operations_pending, issued);
+    }
+    do {
+        both_work(MS / 10);
+        pending = connection_stats(CLIENT).operations_pending;
+        assert_true(pending + completed[CLIENT] <= issued);
+    } while (completed[CLIENT] < issued);
+    assert_int_equal(pending, 0);
+}
+
+/* An RMA and its completion message are one. */
+static void test_what_is_pending(void **state) {
+    (void)state;
+    check_pending(CCI_CONN_ATTR_RO);
+}
+
+static void test_what_is_pending_unordered(void **state) {
+    (void)state;
+    check_pending(CCI_CONN_ATTR_RU);
 }
 
 /* What a connection has counted does not end with its traffic. */
@@ -645,6 +691,8 @@ int main(void) {
         A_TEST(test_refusing_link, "what the link does not take is not counted"),
         A_TEST(test_unreliable, "unreliable messages are counted"),
         A_TEST(test_rma, "remote memory access is counted on both sides"),
+        A_TEST(test_what_is_pending, "remote memory access is counted on both sides"),
+        A_TEST(test_what_is_pending_unordered, "remote memory access is counted on both sides"),
         A_TEST(test_pause, "counters survive a pause without traffic"),
         A_TEST(test_counting_is_asked_for, "connections are counted from when the program asks for it"),
         A_TEST(test_bad_calls, "wrong handles and values are refused"),

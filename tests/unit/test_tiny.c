@@ -561,6 +561,23 @@ static void act(int i, cci_connection_t **connection, cci_rma_handle_t *handle) 
     }
 }
 
+/* What CCI_TINY leaves out is "not implemented", as in a library that was built without it. */
+static void test_statistics_are_left_out(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    uint32_t one = 1;
+    cci_endpt_stats_t e;
+    cci_conn_stats_t c;
+    (void)state, (void)server;
+    assert_int_equal(cci_get_opt(side[1], CCI_OPT_ENDPT_STATS, &e), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_get_opt(client, CCI_OPT_CONN_STATS, &c), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_get_opt(side[1], CCI_OPT_ENDPT_CONN_STATS, &one), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_set_opt(side[1], CCI_OPT_ENDPT_CONN_STATS, &one), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_get_opt(client, CCI_OPT_ENDPT_STATS, &e), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(side[1], CCI_OPT_CONN_STATS, &c), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(client, CCI_OPT_ENDPT_CONN_STATS, &one), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(side[1], CCI_OPT_ENDPT_STATS, &e), CCI_EINVAL);
+}
+
 static void test_changed_packets_do_no_harm(void **state) {
     static uint8_t memory[3][512];
     cci_connection_t *connection[3] = {NULL, NULL, NULL};
@@ -602,6 +619,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_link_without_room_is_tried_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unreliable_messages_do_not_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory_is_written_and_read_and_guarded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_statistics_are_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_changed_packets_do_no_harm, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
