@@ -119,8 +119,10 @@
  *     a turn                           without an acknowledgement: from then on such connections have one turn in
  *                                      eight, together, while others wait
  *     messages pending                 a quarter of the memory for messages is for peers that answer
- * A remote write or read that is under way keeps its turn to its end, a read also while its peer does not answer: a
- * program that wants others served soon divides large ones.
+ * A connection keeps its turn until a remote write or read that is under way ends: a program that wants others served
+ * soon divides large ones. When the peer falls silent, a write gives up its turn, as above. A read does not: it keeps
+ * its memory until the peer answers again or the send time-out ends it. Without a send time-out, reads from many silent
+ * peers can leave the others waiting for as long as that silence lasts.
  * With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
  *
  * THREADS. Any function may be called from any thread; calls on one endpoint are serialised by a lock, different
@@ -250,11 +252,15 @@
  *                       the same mtu. It has a window of a few packets, one piece of a write and one segment of a read
  *                       under way, serves RU in order, completes in the order of the calls, and copies all messages.
  *                       It goes without: descriptors, devices, multicast, sealed packets, answers with data
- *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), statistics and URIs (likewise), proof
- *                       of a client's address, and peers whose address changes. It has all other options. Where all connections are taken, a new client
- *                       has the server ask the one that was silent longest, which ends with CCI_ETIMEDOUT when eight
- *                       questions in 4 s and more went unanswered: set CCI_OPT_ENDPT_EVENT_MASK to learn of it and
- *                       to call cci_disconnect(), after which the new client gets its place.
+ *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), statistics and URIs of endpoints and
+ *                       peers (likewise), proof of a client's address, and peers whose address changes. It has all
+ *                       other options: time-outs, keepalive, the event mask with CCI_EVENT_DISCONNECT, the context,
+ *                       capabilities of endpoints and connections, alignments (none), and the buffer counts, which can
+ *                       be set up to the macros below and change nothing.
+ *                       Where all connections are taken, a new client has the server ask the one that was silent
+ *                       longest for a sign of life; it ends with CCI_ETIMEDOUT when eight questions, in 4 s at least,
+ *                       went unanswered. A server that sets CCI_OPT_ENDPT_EVENT_MASK learns of it and calls
+ *                       cci_disconnect(); then the new client gets the place.
  *                       Bytes on 32-bit machines (D: CCI_TINY_MTU):
  *     CCI_TINY_MTU            260   the longest datagram, with a checksum; a link with a larger one is CCI_ENOMEM
  *     CCI_TINY_CONNECTIONS      2   224 for each and its send slots: one more than peers, for one that was restarted
@@ -1157,7 +1163,7 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * `open`, `close`, `send`, `receive` and `now` are needed; all others may be NULL. A link's functions are called by one
  * thread at a time (under the endpoint's lock), except `wait` and `wake`.
  *
- * A link of your own takes about 25 lines (examples/own_link.c: two pipes) and one call,
+ * A link of your own takes about 30 lines (examples/own_link.c: two pipes) and one call,
  * cci_create_endpoint_on_link(). Where bytes come instead of datagrams, a serial line for one, the link finds the
  * datagrams among them (examples/firmware/slip.h, for both ends of the line). In the order in which you write it:
  *     open      fills in `info`: `mtu`, 256 at least besides the 4 bytes of `crc`, which every line without a checksum
@@ -1167,10 +1173,14 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  *     send      returns what it took. What does not fit into the queue now is not taken and comes again; half a
  *               datagram is never sent: look for room first. An endpoint of two peers needs no addresses: ignore `to`.
  *     receive   copies one datagram to `data`, sets `length` and `segment` to its bytes, `from` to zeros with the
- *               sender in them, and returns 1; 0 when nothing is there. One longer than `capacity` is dropped.
+ *               sender in them, and returns 1; 0 when nothing is there. One longer than `capacity` is dropped. `count`
+ *               is 1 at least; more than one datagram may be left in as many buffers.
  *     now       counts nanoseconds and never goes back. A 24-bit counter overflows several times a second: its
  *               interrupt counts the overflows, and `now` reads both again until the count stays the same.
  *     resolve   is for the side that calls cci_connect(): it fills in what `send` wants to know, with one peer nothing.
+ * The library finds out by itself that the peer of an idle connection has vanished only if `open` sets `probe_idle_s`,
+ * or when all connections are taken and a new client asks. With 0 an idle connection sends nothing; the program can set
+ * CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT instead.
  * An interrupt must not call the library. It moves bytes between the device and a ring with one writer and one reader,
  * and that is all; `send` and `receive` work on the ring's other end. A program without an operating system sets the
  * hooks `alloc` and `random` with cci_setup(). `random` needs a source that differs after each reset, or a restarted
@@ -1248,7 +1258,8 @@ typedef struct cci_link_info {
     uint32_t is_shared;
     uint32_t index_base;   /* first of the endpoint's 2^20 connection indices, a multiple of 2^20: a link that shares
                                  its address finds the endpoint that a datagram is for by the index (see >>conn)      */
-    uint32_t probe_idle_s; /* a peer that was silent for so long is asked for a sign of life; 0: never            */
+    uint32_t probe_idle_s; /* a peer that was silent for so long is asked for a sign of life; 0, which a link of
+                              your own has unless it sets it: only when the table is full */
     /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
     void (*forked)(void *link);
     /* NULL, or: does the system say that nobody receives at `to`, as ICMP's "port unreachable" does? Asked when a
@@ -1267,7 +1278,8 @@ typedef struct cci_link {
     /* Sends datagrams; returns how many were taken, from the first on; 0: try again later. What was taken may be
      * reused by the caller. A datagram that can't be sent at all (too long for the path) counts as taken. */
     int (*send)(void *link, const cci_link_tx_t *tx, int count);
-    /* Receives into up to `count` buffers without waiting; returns how many were filled, 0 if nothing was there. */
+    /* Receives into up to `count` buffers, one at least, without waiting; returns how many were filled, 0 if nothing
+     * was there. */
     int (*receive)(void *link, cci_link_rx_t *rx, int count);
     /* Nanoseconds of a clock that never goes back. */
     uint64_t (*now)(void *link);
