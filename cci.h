@@ -223,7 +223,7 @@
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
  * CCI_NO_STATS          no statistics: CCI_OPT_ENDPT_STATS and CCI_OPT_CONN_STATS return CCI_ERR_NOT_IMPLEMENTED.
  *                       CCI_SMALL implies it.
- * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 1.4 KB
+ * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 4 KB
  *                       of code less. Links can ask for "fixed" alone, and need not.
  * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
  *                       peers, short datagrams. All memory is taken when an endpoint is created, from the hook `alloc`
@@ -4481,9 +4481,9 @@ typedef struct cci_rel_sent {
 } cci_rel_sent_t;
 
 /* What remains of a packet that was taken for lost, until its number is settled: a record without an item, in `late`.
- * It has the packet's number, time_ns and size; `offset` is the number that was next when it was given up, `fragment` is
- * 1 if others had overtaken it. An acknowledgement that still names it tells the round-trip time, and that it was only
- * late. When a packet that was sent after that has been acknowledged, it was lost indeed. */
+ * It has the packet's number, time_ns and size; `offset` is the number that was next when it was given up, `fragment`
+ * is 1 if others had overtaken it. An acknowledgement that still names it tells the round-trip time, and that it was
+ * only late. When a packet that was sent after that has been acknowledged, it was lost indeed. */
 
 /* The head of the list of those: a record, too. It has what the last reduction of the congestion window changed, for as
  * long as all that was taken for lost since the one before it may still come. */
