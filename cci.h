@@ -8637,21 +8637,21 @@ CCI__UNUSED static void cci__tally_rma(cci__tally_t *tally, int is_read, uint64_
 }
 
 /* The program has taken an event. */
-CCI__UNUSED static CCI__RARE void cci__tally_taken(const cci__tallies_t *tallies, uint32_t index, uint32_t length) {
+CCI__UNUSED static inline void cci__tally_taken(const cci__tallies_t *tallies, uint32_t index, uint32_t length) {
     cci__tally_t *tally = cci__tally_at(tallies, index);
     tally->messages_arrived++;
     tally->bytes_arrived += length;
 }
 
 /* A call has accepted a message. */
-CCI__UNUSED static CCI__RARE void cci__tally_issued(const cci__tallies_t *tallies, uint32_t index, uint32_t length) {
+CCI__UNUSED static inline void cci__tally_issued(const cci__tallies_t *tallies, uint32_t index, uint32_t length) {
     cci__tally_t *tally = cci__tally_at(tallies, index);
     tally->messages_sent++;
     tally->bytes_sent += length;
 }
 
 /* ... and it could not be sent after all. */
-CCI__UNUSED static CCI__RARE void cci__tally_refused(const cci__tallies_t *tallies, uint32_t index, uint32_t length) {
+CCI__UNUSED static inline void cci__tally_refused(const cci__tallies_t *tallies, uint32_t index, uint32_t length) {
     cci__tally_t *tally = cci__tally_at(tallies, index);
     tally->messages_sent--;
     tally->bytes_sent -= length;

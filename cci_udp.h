@@ -687,13 +687,13 @@ static int cci__udp_open_pipe(int fd[2]) {
 
 /* Has ICMP said that nobody took what the connected socket sent? */
 static int cci__udp_was_refused(int fd) {
-    char byte;
-    return cci__udp_result(recv((SOCKET)fd, &byte, 1, 0)) < 0 && errno == ECONNREFUSED;
+    char one;
+    return cci__udp_result(recvfrom((SOCKET)fd, &one, 1, 0, NULL, NULL)) < 0 && errno == ECONNREFUSED;
 }
 
 /* A datagram without bytes. */
 static void cci__udp_knock(int fd) {
-    (void)send((SOCKET)fd, "", 0, 0);
+    (void)sendto((SOCKET)fd, "", 0, 0, NULL, 0);
 }
 
 static void cci__udp_write_byte(const int fd[2]) {
@@ -774,13 +774,14 @@ static int cci__udp_put(int fd, const cci_link_tx_t *tx, const cci__udp_sockaddr
 
 /* Has ICMP said that nobody took what the connected socket sent? */
 static int cci__udp_was_refused(int fd) {
-    char byte;
-    return recv(fd, &byte, 1, 0) < 0 && errno == ECONNREFUSED;
+    char one;
+    return recvfrom(fd, &one, 1, 0, NULL, NULL) < 0 && errno == ECONNREFUSED;
 }
 
 /* A datagram without bytes. */
 static void cci__udp_knock(int fd) {
-    (void)send(fd, "", 0, 0);
+    ssize_t ignored = sendto(fd, "", 0, 0, NULL, 0);
+    (void)ignored;
 }
 
 static const char *cci__udp_error_text(int error) {

@@ -55,6 +55,7 @@ windows_compiles() {
 
 # A program there and one here say hello to each other: the first is the server.
 windows_hello() {
+    : >"$out/hello-windows.txt" # not the text of the server before
     # shellcheck disable=SC2086
     $1 >"$out/hello-windows.txt" 2>&1 &
     hello_server=$!
