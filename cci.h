@@ -112,17 +112,15 @@
  * order in which they asked, of as many bytes for each: sends on one whose turn has not come get CCI_ENOBUFS, and what
  * its peer sends is dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do
  * not answer give way:
- *     three probe time-outs            without an acknowledgement: only messages and writes stay; a packet of 24 bytes
- *                                      asks for a sign of life, at once and after pauses that double, from 0.1 to 2 s;
+ *     three probe time-outs            without an acknowledgement: only messages, writes and reads stay; a packet of
+ *                                      24 bytes asks for a sign of life, at once and after pauses that double, from 0.1 to 2 s;
  *                                      the send time-out goes on
  *     after a sign of life             the connection takes its turn among all others, at once
  *     a turn                           without an acknowledgement: from then on such connections have one turn in
  *                                      eight, together, while others wait
  *     messages pending                 a quarter of the memory for messages is for peers that answer
  * A connection keeps its turn until a remote write or read that is under way ends: a program that wants others served
- * soon divides large ones. When the peer falls silent, a write gives up its turn, as above. A read does not: it keeps
- * its memory until the peer answers again or the send time-out ends it. Without a send time-out, reads from many silent
- * peers can leave the others waiting for as long as that silence lasts.
+ * soon divides large ones. When the peer falls silent, they give up the turn, as above; a read then begins again.
  * With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
  *
  * THREADS. Any function may be called from any thread; calls on one endpoint are serialised by a lock, different
@@ -5093,25 +5091,26 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     rel->number_count = 0;
 }
 
-/* Is there nothing but messages and writes that wait for their acknowledgement? */
-static int cci__rel_can_park(const cci_rel_t *rel) {
+/* Is there nothing but messages, writes and reads that are not done? */
+CCI_API int cci_rel_can_park(const cci_rel_t *rel) {
     const cci_list_t *node;
     if (!rel->reliable || rel->early || !cci__list_empty(&rel->parts) || rel->sequence_count ||
         cci__list_empty(&rel->items))
         return 0;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
-        if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID)) return 0;
+        if (item->flags & CCI__ITEM_VOID) return 0;
     }
     return 1;
 }
 
-/* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, messages and writes.
- * Returns the first of them, for cci_rel_resume(); the others follow in a ring. NULL, and nothing has happened, if
- * there is more to keep. */
+/* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, messages, writes and
+ * reads, which the other layer stops before and starts again after cci_rel_resume().
+ * cci_rel_can_park() has said that there is no more. Returns the first of them, for cci_rel_resume(); the others follow
+ * in a ring. */
 CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
     cci_list_t *node, *first = rel->items.next;
-    if (!cci__rel_can_park(rel)) return NULL;
+    CCI_ASSERT(cci_rel_can_park(rel));
     for (node = first; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         cci__list_remove(&item->queue);
@@ -5132,6 +5131,7 @@ static void cci__rel_enqueue(cci_rel_t *rel, cci_rel_item_t *item);
 
 /* After cci_rel_begin(): goes on with what was kept. The peer has not answered: one packet tries the path. */
 CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
+    const cci_rel_item_t *follow = NULL;
     cci_list_t *node;
     cci__list_insert(&first->node, &rel->items);
     for (node = rel->items.next; node != &rel->items; node = node->next) {
@@ -5145,10 +5145,13 @@ CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
         rel->want_mtu |= item->kind == CCI__ITEM_BULK;
         if (item->timeout_us)
             rel->expire_ns = cci__min64(rel->expire_ns, item->since_ns + (uint64_t)item->timeout_us * 1000);
-        if (item->flags & CCI__ITEM_HELD)
+        if (item == follow)
+            cci__list_append(&rel->follows, &item->queue);
+        else if (item->flags & CCI__ITEM_HELD)
             cci__list_append(&rel->held, &item->queue);
-        else if (!(item->flags & CCI__ITEM_DONE))
+        else if (!(item->flags & CCI__ITEM_DONE) && item->kind != CCI__ITEM_EXTERN)
             cci__rel_enqueue(rel, item);
+        follow = item->kind == CCI__ITEM_EXTERN ? item->follow : NULL;
     }
     rel->run_limit = 0;
     rel->probes = 2;
@@ -8142,6 +8145,25 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
     reader->denied_count = reader->request_count = 0;
 }
 
+/* Stops all reads: whoever keeps them starts them again, from the beginning. Returns 0, and does nothing, when there is
+ * more than reads that wait for the peer. */
+CCI_API int cci_rma_reader_stop(cci_rma_table_t *table, cci_rma_reader_t *reader) {
+    if (!cci__list_empty(&reader->requests) || !cci__list_empty(&reader->finished) || reader->denied_count > 0)
+        return 0;
+    while (!cci__list_empty(&reader->chunks)) {
+        cci_rma_chunk_t *chunk = CCI__CONTAINER(reader->chunks.next, cci_rma_chunk_t, node);
+        cci_rma_read_t *read = chunk->read;
+        cci__rma_free_chunk(table, reader, chunk);
+        read->asked = read->arrived = 0;
+    }
+    while (!cci__list_empty(&reader->reads)) {
+        cci_rma_read_t *read = CCI__CONTAINER(reader->reads.next, cci_rma_read_t, node);
+        cci__list_remove(&read->node);
+        read->asked = read->arrived = 0;
+    }
+    return 1;
+}
+
 /* Longest time in which something must come. */
 static uint64_t cci__rma_timeout_ns(const cci_rma_reader_t *reader) {
     uint64_t base = reader->srtt_ns ? reader->srtt_ns + reader->srtt_ns / 8 + 4 * reader->rttvar_ns + CCI__MS
@@ -8517,6 +8539,12 @@ static void cci__rma_narrow(cci_rma_reader_t *reader, uint32_t segment, uint64_t
     reader->narrow = segment;
     reader->narrow_for_ns = cci__min64(cci__max64(2 * reader->narrow_for_ns, 1000 * CCI__MS), 600000 * CCI__MS);
     reader->narrow_until_ns = now_ns + reader->narrow_for_ns;
+}
+
+/* After cci_rma_reader_init(), for reads that were stopped: nothing came, perhaps because segments were too long. */
+CCI_API void cci_rma_reader_resume(cci_rma_reader_t *reader, uint32_t base, uint64_t now_ns) {
+    cci__rma_narrow(reader, base, now_ns);
+    reader->timeouts = 1;
 }
 
 /* Asks again for what has not come in time; in segments of `base` bytes after three tries. */
@@ -8909,7 +8937,7 @@ CCI__UNUSED static int cci__notices_set(cci__notices_t *notices, cci_endpoint_ba
  * back next, and its peer is asked for what was dropped (cci_rel_invite()). Turns are a deficit round robin over the
  * bytes of packets, both ways: whoever has moved CCI__DGRAM_TURN while others wait takes nothing new (`leaving`), so
  * that it becomes idle when what is under way is acknowledged; what it has moved beyond that counts for its next turns.
- *   Who isn't answered is parked: its messages and writes stay, all else goes. Its peer is asked for a sign of life,
+ *   Who isn't answered is parked: its messages, writes and reads stay, all else goes. Its peer is asked for a sign of life,
  * which needs no memory, in pauses that double; when one comes, or anything else, the connection queues up to repeat
  * them. If that isn't acknowledged either, it queues up in a ring of its own from then on, which gets one turn in
  * CCI__DGRAM_DOUBTED while others wait.
@@ -9706,9 +9734,16 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
 }
 
+static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active);
+
+/* The peer does not answer: three probe time-outs are over, of packets or of what was to be read. */
+static int cci__active_is_silent(const cci__active_t *active) {
+    return active->rel.probes >= 3 || (CCI__READER(active) && active->reader->timeouts >= 3);
+}
+
 #ifndef CCI_NO_RMA
-/* Takes a reader from a connection that is idle; NULL if the few that are looked at have none. Those go to
- * the end, so that all have their turn. */
+/* Takes a reader from a connection that is idle, or whose peer is silent; NULL if the few that are looked at have none.
+ * Those go to the end, so that all have their turn. */
 static cci_rma_reader_t *cci__dgram_idle_reader(cci__dgram_t *ep) {
     uint32_t tries = CCI__DGRAM_LOOK;
     while (tries-- > 0 && !cci__list_empty(&ep->lent)) {
@@ -9720,6 +9755,8 @@ static cci_rma_reader_t *cci__dgram_idle_reader(cci__dgram_t *ep) {
             active->reader = NULL;
             return reader;
         }
+        if (reader && cci__active_is_silent(active) && cci__dgram_park(ep, active))
+            return (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
     }
     return NULL;
 }
@@ -9734,6 +9771,33 @@ static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *acti
         active->reader->rttvar_ns = cci_rel_answer_ns(&active->rel); /* until it has a sample of its own */
     }
     return active->reader;
+}
+
+static int cci__item_is_read(const cci_list_t *node) {
+    const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
+    return item->kind == CCI__ITEM_EXTERN && !(item->flags & CCI__ITEM_DONE);
+}
+
+/* Of a connection that is parked: does it read? */
+static int cci__dgram_has_reads(const cci__dconn_t *conn) {
+    const cci_list_t *first = &conn->in.parked.first->node, *node = first;
+    do {
+        if (cci__item_is_read(node)) return 1;
+        node = node->next;
+    } while (node != first);
+    return 0;
+}
+
+/* The reads that were kept begin again. */
+static void cci__dgram_resume_reads(cci__dgram_t *ep, cci__active_t *active) {
+    const cci_list_t *node;
+    if (!active->reader) return;
+    cci_rma_reader_resume(active->reader, (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
+    for (node = active->rel.items.next; node != &active->rel.items; node = node->next) {
+        const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
+        if (cci__item_is_read(node) && !(item->flags & CCI__ITEM_HELD))
+            cci_rma_read_start(active->reader, (cci_rma_read_t *)item->user_data);
+    }
 }
 #endif
 
@@ -9828,21 +9892,31 @@ static void cci__dgram_unpark(cci__active_t *active) {
     cci__dgram_watch(cci__dgram_of(conn), conn);
 }
 
-/* Lends a connection what it needs for traffic. */
-static void cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn, cci__active_t *active) {
-    cci__list_append(&ep->lent, &active->lent);
+/* Lends a connection what it needs for traffic. 0, and nothing has happened, if its reads need more. */
+static int cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn, cci__active_t *active) {
     cci__active_begin(ep, active, conn);
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) {
+#ifndef CCI_NO_RMA
+        if (cci__dgram_has_reads(conn) && !cci__dgram_reader(ep, active)) {
+            cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
+            return 0;
+        }
+#endif
+        cci__dgram_unpark(active);
+#ifndef CCI_NO_RMA
+        cci__dgram_resume_reads(ep, active);
+#endif
+    }
+    cci__list_append(&ep->lent, &active->lent);
     conn->active = active;
-    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_unpark(active);
+    return 1;
 }
 
 /* The same for a connection that need not wait for others; NULL if everything is in use. */
 static cci__active_t *cci__dgram_lend_at_once(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active = ep->waiting_count == 0 ? cci__dgram_new_active(ep) : NULL;
-    if (active) {
-        cci__dgram_lend(ep, conn, active);
-        conn->peer.life.at.turn = CCI__DGRAM_TURN;
-    }
+    if (!active || !cci__dgram_lend(ep, conn, active)) return NULL;
+    conn->peer.life.at.turn = CCI__DGRAM_TURN;
     return active;
 }
 
@@ -9887,18 +9961,18 @@ static uint64_t cci__dgram_parked_due(const cci__dgram_t *ep, const cci__dconn_t
     return cci__min64(until_ns, left > 0 ? (now + (uint32_t)left) << 20 : 0);
 }
 
-/* The peer has not answered for three probe time-outs: of what the connection has only its messages stay. When the
+/* The peer has not answered for three probe time-outs: of what the connection has only its operations stay. When the
  * peer has given a sign of life, it takes its turns to send them again. 0: there is more that can't be left. */
 static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     cci_rel_item_t *first;
     uint16_t doubted = active->rel.progress_ns == 0 ? CCI__CONN_DOUBTED : 0; /* as cci_rel_resume() has left it */
-    if (conn->conn.state != CCI_CONN_OPEN || active->runs ||
-        (CCI__READER(active) && !cci_rma_reader_idle(active->reader)))
-        return 0;
+    if (conn->conn.state != CCI_CONN_OPEN || active->runs || !cci_rel_can_park(&active->rel)) return 0;
+#ifndef CCI_NO_RMA
+    if (active->reader && !cci_rma_reader_stop(&ep->rma, active->reader)) return 0;
+#endif
     cci__dgram_flush(ep); /* the batch may name records of the connection */
     first = cci_rel_park(&active->rel, &conn->state);
-    if (!first) return 0;
     active->rel.leaving = 0;
     cci__dgram_take_active(ep, active);
     conn->in.parked.first = first;
@@ -9919,7 +9993,7 @@ static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
         node = node->next;
         cci__list_remove(&active->lent);
         cci__list_append(&ep->lent, &active->lent);
-        if (active->rel.probes >= 3 && cci__dgram_park(ep, active))
+        if (cci__active_is_silent(active) && cci__dgram_park(ep, active))
             parked++;
         else if (!active->rel.leaving && active->conn->peer.life.at.turn <= 0)
             active->rel.leaving = 1;
@@ -9952,7 +10026,8 @@ static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
 /* Gives what has become free to those that wait, the first one first. What their peers sent meanwhile was dropped:
  * they are asked for it. */
 static void cci__dgram_next_turns(cci__dgram_t *ep) {
-    while (ep->waiting_count > 0) {
+    uint32_t tries = CCI__DGRAM_LOOK;
+    while (ep->waiting_count > 0 && tries > 0) {
         cci__active_t *active = cci__dgram_new_active(ep);
         cci__dconn_t *conn;
         if (!active) {
@@ -9965,7 +10040,11 @@ static void cci__dgram_next_turns(cci__dgram_t *ep) {
             return;
         }
         ep->turns++;
-        cci__dgram_lend(ep, conn, active);
+        if (!cci__dgram_lend(ep, conn, active)) {
+            cci__dgram_queue_up(ep, conn);
+            tries--;
+            continue;
+        }
         conn->peer.life.at.turn += CCI__DGRAM_TURN;
         cci_rel_invite(&active->rel);
         cci__list_append(&ep->ready, &active->ready);
@@ -10066,6 +10145,14 @@ static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
 /* Ends messages that were kept. */
 static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__active_t passing; /* only for as long as it takes */
+#ifndef CCI_NO_RMA
+    cci_list_t *node = &conn->in.parked.first->node;
+    do {
+        if (cci__item_is_read(node))
+            cci_rma_free_read(&ep->rma, (cci_rma_read_t *)CCI__CONTAINER(node, cci_rel_item_t, node)->user_data);
+        node = node->next;
+    } while (node != &conn->in.parked.first->node);
+#endif
     cci__active_begin(ep, &passing, conn);
     cci__dgram_unpark(&passing);
     cci_rel_abort(&passing.rel, status);

@@ -942,6 +942,165 @@ static void one_connection_more_than_can_have_traffic_gets_enobufs_until_another
     assert_int_equal(received_count, most + 1);
 }
 
+#define READ_BYTES 3000u
+
+/* Many connections read from a peer that is silent from now on, which is the end of memory; some have a second read behind
+ * a fence, with a message. Then there is another server. */
+static struct reading {
+    uint8_t here[(FEW + 1) * READ_BYTES], there[READ_BYTES];
+    cci_rma_handle_t *local, *remote, *live;
+    cci_endpoint_t *silent;
+    int most, issued, messages;
+} reading;
+
+static void read_from_silent(uint32_t send_timeout_us) {
+    int i, status = CCI_SUCCESS;
+    memset(&reading, 0, sizeof reading);
+    sim.memory_limit = FEW_BYTES;
+    open_both();
+    reading.most = (int)dgram_of(client)->stores[CCI__STORE_ACTIVES].most;
+    assert_in_range(reading.most, 100, FEW);
+    assert_int_equal(cci_set_opt(client, CCI_OPT_ENDPT_SEND_TIMEOUT, &send_timeout_us), CCI_SUCCESS);
+    for (i = 0; i < reading.most; i++)
+        connect_both(i % 2 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+    reading.silent = server;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
+    connect_both(CCI_CONN_ATTR_RO);
+    for (i = 0; i < (int)READ_BYTES; i++) reading.there[i] = (uint8_t)(i * 7 + 1);
+    assert_int_equal(cci_rma_register(client, reading.here, sizeof reading.here, 0, &reading.local), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(reading.silent, reading.there, READ_BYTES, CCI_FLAG_READ, &reading.remote),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(server, reading.there, READ_BYTES, CCI_FLAG_READ, &reading.live), CCI_SUCCESS);
+    for (i = 0; i < reading.most; i++) {
+        status = cci_rma(of_client[i], NULL, 0, reading.local, (uint64_t)i * READ_BYTES, reading.remote, 0, READ_BYTES / 2,
+                         NULL, CCI_FLAG_READ);
+        if (status != CCI_SUCCESS)
+            continue; /* its turn has not come */
+        reading.issued++;
+        if (cci_rma(of_client[i], "hi", 2, reading.local, (uint64_t)i * READ_BYTES, reading.remote, 0, READ_BYTES, NULL,
+                    CCI_FLAG_READ | CCI_FLAG_FENCE) == CCI_SUCCESS)
+            reading.issued++, reading.messages++;
+    }
+    assert_true(reading.issued > 20 && reading.messages > 10);
+}
+
+/* Reads a hundred times from the peer that answers. */
+static void read_from_live(void) {
+    const uint64_t until_ns = sim.now_ns + UINT64_C(10000000000);
+    uint8_t *here = reading.here + FEW * READ_BYTES;
+    int i, before = sent_count;
+    for (i = 0; i < 100; i++) {
+        memset(here, 0, READ_BYTES);
+        while (cci_rma(of_client[reading.most], NULL, 0, reading.local, FEW * READ_BYTES, reading.live, 0, READ_BYTES, NULL,
+                       CCI_FLAG_READ) == CCI_ENOBUFS) {
+            run(1);
+            assert_true(sim.now_ns < until_ns);
+        }
+        run_until(&sent_count, before + i + 1);
+        assert_true(sim.now_ns < until_ns);
+        assert_memory_equal(here, reading.there, READ_BYTES);
+    }
+}
+
+static int parked_with_reads(void) {
+    int i, count = 0;
+    for (i = 0; i < reading.most; i++)
+        count += (dconn_of(of_client[i])->conn.flags & CCI__CONN_PARKED) != 0;
+    return count;
+}
+
+/* As if that many others waited. */
+static void all_give_way(void) {
+    int i;
+    for (i = 0; i < reading.most; i++) {
+        cci__active_t *active = dconn_of(of_client[i])->active;
+        if (active && cci__active_is_silent(active)) (void)cci__dgram_park(dgram_of(client), active);
+    }
+    assert_true(parked_with_reads() > 20);
+}
+
+static int free_reads(void) {
+    const cci_list_t *node, *list = &dgram_of(client)->rma.reads;
+    int count = 0;
+    for (node = list->next; node != list; node = node->next) count++;
+    return count;
+}
+
+static void reads_from_silent_peers_give_way_and_are_done_when_those_are_back(void **state) {
+    int i, rounds;
+    (void)state;
+    read_from_silent(0);
+    read_from_live();
+    run(20000);
+    assert_true(parked_with_reads() > 0);
+    assert_int_equal(sent_count, 100);
+    for (rounds = 0; rounds < 500000 && sent_count < 100 + reading.issued; rounds++) {
+        run(1);
+        serve(reading.silent);
+    }
+    for (i = 0; i < 1000; i++) {
+        run(1);
+        serve(reading.silent);
+    }
+    assert_int_equal(sent_count, 100 + reading.issued);
+    assert_int_equal(failed_count, 0);
+    assert_int_equal(received_count, reading.messages);
+    assert_int_equal(parked_with_reads(), 0);
+    for (i = 0; i < reading.most; i++) {
+        const uint8_t *at = reading.here + (uint32_t)i * READ_BYTES;
+        if (at[0] != 0)
+            assert_memory_equal(at, reading.there, at[READ_BYTES - 1] ? READ_BYTES : READ_BYTES / 2);
+    }
+    assert_int_equal(cci_destroy_endpoint(reading.silent), CCI_SUCCESS);
+}
+
+/* The send time-out, cci_disconnect() and the end of the endpoint still end them, once each, and nothing is lost of what
+ * they took. */
+static void reads_that_gave_way_still_end(void **state) {
+    int i, all, closed = 0, ended;
+    (void)state;
+    read_from_silent(20000000);
+    all = free_reads() + reading.issued;
+    read_from_live();
+    all_give_way();
+    for (i = 0; i < reading.most && closed < 10; i++)
+        if (dconn_of(of_client[i])->conn.flags & CCI__CONN_PARKED) {
+            assert_int_equal(cci_disconnect(of_client[i]), CCI_SUCCESS);
+            of_client[i] = of_client[reading.most];
+            closed++;
+        }
+    assert_int_equal(closed, 10);
+    ended = sent_count;
+    run(100);
+    assert_in_range(sent_count - ended, 0, 20);
+    run_until(&sent_count, 100 + reading.issued);
+    run(20000);
+    assert_int_equal(sent_count, 100 + reading.issued);
+    assert_int_equal(failed_count, reading.issued);
+    assert_true(free_reads() >= all);
+    assert_int_equal(received_count, 0);
+    assert_int_equal(cci_destroy_endpoint(reading.silent), CCI_SUCCESS);
+}
+
+/* Memory that was taken back meanwhile is not written to. */
+static void reads_that_gave_way_respect_what_was_deregistered(void **state) {
+    int i, rounds;
+    (void)state;
+    read_from_silent(0);
+    read_from_live();
+    all_give_way();
+    assert_int_equal(cci_rma_deregister(client, reading.local), CCI_SUCCESS);
+    memset(reading.here, 0, sizeof reading.here);
+    for (rounds = 0; rounds < 500000 && sent_count < 100 + reading.issued; rounds++) {
+        run(1);
+        serve(reading.silent);
+    }
+    assert_int_equal(sent_count, 100 + reading.issued);
+    assert_int_equal(failed_count, reading.issued);
+    for (i = 0; i < (int)sizeof reading.here; i++) assert_int_equal(reading.here[i], 0);
+    assert_int_equal(cci_destroy_endpoint(reading.silent), CCI_SUCCESS);
+}
+
 static void one_registration_more_than_there_can_be_is_refused_until_another_ends(void **state) {
     static uint8_t memory[64];
     cci_rma_handle_t *handle, *last = NULL;
@@ -1276,6 +1435,9 @@ int main(void) {
         TEST(messages_that_there_is_no_memory_for_are_refused_and_none_is_lost),
         TEST(messages_that_wait_for_slow_peers_leave_memory_to_others_where_datagrams_are_long),
         TEST(one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none),
+        TEST(reads_from_silent_peers_give_way_and_are_done_when_those_are_back),
+        TEST(reads_that_gave_way_still_end),
+        TEST(reads_that_gave_way_respect_what_was_deregistered),
         TEST(one_registration_more_than_there_can_be_is_refused_until_another_ends),
         TEST(one_read_more_than_there_can_be_is_refused_and_the_others_complete),
         TEST(a_read_from_a_peer_whose_link_carries_less_goes_on_after_it_was_found_out),
