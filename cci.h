@@ -113,8 +113,8 @@
  * its peer sends is dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do
  * not answer give way:
  *     three probe time-outs            without an acknowledgement: only messages, writes and reads stay; a packet of
- *                                      24 bytes asks for a sign of life, at once and after pauses that double, from 0.1 to 2 s;
- *                                      the send time-out goes on
+ *                                      24 bytes asks for a sign of life, at once and after pauses that double,
+ *                                      from 0.1 to 2 s; the send time-out goes on
  *     after a sign of life             the connection takes its turn among all others, at once
  *     a turn                           without an acknowledgement: from then on such connections have one turn in
  *                                      eight, together, while others wait
@@ -8937,9 +8937,9 @@ CCI__UNUSED static int cci__notices_set(cci__notices_t *notices, cci_endpoint_ba
  * back next, and its peer is asked for what was dropped (cci_rel_invite()). Turns are a deficit round robin over the
  * bytes of packets, both ways: whoever has moved CCI__DGRAM_TURN while others wait takes nothing new (`leaving`), so
  * that it becomes idle when what is under way is acknowledged; what it has moved beyond that counts for its next turns.
- *   Who isn't answered is parked: its messages, writes and reads stay, all else goes. Its peer is asked for a sign of life,
- * which needs no memory, in pauses that double; when one comes, or anything else, the connection queues up to repeat
- * them. If that isn't acknowledged either, it queues up in a ring of its own from then on, which gets one turn in
+ *   Who isn't answered is parked: its messages, writes and reads stay, all else goes. Its peer is asked for a sign of
+ * life, which needs no memory, in pauses that double; when one comes, or anything else, the connection queues up to
+ * repeat them, reads from their beginning. If that isn't acknowledged either, it queues up in a ring of its own from then on, which gets one turn in
  * CCI__DGRAM_DOUBTED while others wait.
  *
  * Invariants: a connection with anything under way has its cci__active or is parked; a receive buffer of the
