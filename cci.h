@@ -9887,7 +9887,7 @@ static void cci__dgram_unpark(cci__active_t *active) {
     cci_rel_resume(&active->rel, conn->in.parked.first);
     for (node = active->rel.items.next; node != &active->rel.items; node = node->next)
         for (link = CCI__CONTAINER(node, cci_rel_item_t, node)->ops; link; link = link->next)
-            active->op_count += link == &link->op->link[0];
+            active->op_count += link == &link->op->link[0] || link->op->parts == 1; /* the first may be done */
     conn->conn.flags &= (uint16_t)~CCI__CONN_PARKED;
     cci__dgram_watch(cci__dgram_of(conn), conn);
 }

@@ -944,8 +944,8 @@ static void one_connection_more_than_can_have_traffic_gets_enobufs_until_another
 
 #define READ_BYTES 3000u
 
-/* Many connections read from a peer that is silent from now on, which is the end of memory; some have a second read behind
- * a fence, with a message. Then there is another server. */
+/* Many connections read from a peer that is silent from now on, which is the end of memory; some have a second read
+ * behind a fence, with a message. Then there is another server. */
 static struct reading {
     uint8_t here[(FEW + 1) * READ_BYTES], there[READ_BYTES];
     cci_rma_handle_t *local, *remote, *live;
@@ -1080,6 +1080,34 @@ static void reads_that_gave_way_still_end(void **state) {
     assert_true(free_reads() >= all);
     assert_int_equal(received_count, 0);
     assert_int_equal(cci_destroy_endpoint(reading.silent), CCI_SUCCESS);
+}
+
+/* A write is done, its message is not when the connection gives way: they are still one operation. */
+static void a_completion_message_that_gave_way_alone_is_counted(void **state) {
+    static uint8_t memory[20000];
+    const uint32_t few = 4;
+    cci_rma_handle_t *local, *remote;
+    int i;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &few), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(client, memory, sizeof memory, 0, &local), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(server, memory, sizeof memory, CCI_FLAG_WRITE, &remote), CCI_SUCCESS);
+    holds = 1;
+    for (i = 0; i < 8; i++)
+        assert_int_equal(cci_rma(at_client, "hi", 2, local, 0, remote, 0, sizeof memory, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    run(5000);
+    assert_in_range(sent_count, 1, 7);
+    assert_int_equal(dconn_of(at_client)->active->op_count, 8 - sent_count);
+    assert_int_equal(cci__dgram_park(dgram_of(client), dconn_of(at_client)->active), 1);
+    for (i = 0; i < 100000 && sent_count < 8; i++) {
+        run(1);
+        return_held(held_count);
+    }
+    assert_int_equal(sent_count, 8);
+    assert_int_equal(failed_count, 0);
+    assert_int_equal(dconn_of(at_client)->active->op_count, 0);
 }
 
 /* Memory that was taken back meanwhile is not written to. */
@@ -1437,6 +1465,7 @@ int main(void) {
         TEST(one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none),
         TEST(reads_from_silent_peers_give_way_and_are_done_when_those_are_back),
         TEST(reads_that_gave_way_still_end),
+        TEST(a_completion_message_that_gave_way_alone_is_counted),
         TEST(reads_that_gave_way_respect_what_was_deregistered),
         TEST(one_registration_more_than_there_can_be_is_refused_until_another_ends),
         TEST(one_read_more_than_there_can_be_is_refused_and_the_others_complete),
