@@ -8939,8 +8939,8 @@ CCI__UNUSED static int cci__notices_set(cci__notices_t *notices, cci_endpoint_ba
  * that it becomes idle when what is under way is acknowledged; what it has moved beyond that counts for its next turns.
  *   Who isn't answered is parked: its messages, writes and reads stay, all else goes. Its peer is asked for a sign of
  * life, which needs no memory, in pauses that double; when one comes, or anything else, the connection queues up to
- * repeat them, reads from their beginning. If that isn't acknowledged either, it queues up in a ring of its own from then on, which gets one turn in
- * CCI__DGRAM_DOUBTED while others wait.
+ * repeat them, reads from their beginning. If that isn't acknowledged either, it queues up in a ring of its own from
+ * then on, which gets one turn in CCI__DGRAM_DOUBTED while others wait.
  *
  * Invariants: a connection with anything under way has its cci__active or is parked; a receive buffer of the
  * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the memory

@@ -240,13 +240,13 @@ unguarded 'no shares of long writes' writes_that_are_never_completed_do_not_keep
 unguarded 'no shares of answers' requests_for_reads_leave_their_share_to_others \
     "$(in_function cci__rma_input_read 's/!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256/table->request_free == 0/')"
 unguarded 'no shares of records' a_peer_that_stops_acknowledging_leaves_records_to_others \
-    "$(in_function cci__rel_new_record 's/!cci__share_for_long(.*) ||$/pool->record_free == 0 ||/')"
+    "$(in_function cci__rel_record_share 's/return cci__share_for_long(.*);/return rel->pool->record_free > 0;/')"
 unguarded 'many chunks before the first answer' reads_that_a_peer_does_not_answer_leave_chunks_to_others \
     "$(in_function cci__rma_chunk_size 's/reader->srtt_ns == 0 ? 3/reader->srtt_ns == 0 ? 60/')"
 unguarded 'silent readers take everything' peers_that_fall_silent_in_the_middle_of_reads_leave_chunks_to_others \
     "$(in_function cci__rma_may_ask 's/cci__share_for_long(reader->chunk_count, table->chunk_free, table->chunk_count)/cci__share(reader->chunk_count, table->chunk_free)/')"
 unguarded 'silent writers take everything' peers_that_fall_silent_in_the_middle_of_writes_leave_records_to_others \
-    "$(in_function cci__rel_new_record 's/cci__share_for_long(rel->record_count, pool->record_free, pool->record_total)/cci__share(rel->record_count, pool->record_free)/')"
+    "$(in_function cci__rel_record_share 's/cci__share_for_long(rel->record_count, rel->pool->record_free, rel->pool->record_total)/cci__share(rel->record_count, rel->pool->record_free)/')"
 unguarded 'who is asked for a sign of life keeps what it has' keepalives_to_silent_peers_do_not_hold_what_others_need \
     "$(in_function cci__dgram_reclaim 's/if (take) cci_rel_forget/if (0) cci_rel_forget/')"
 unguarded 'each read that is asked for looks at all others' a_packet_makes_bounded_work_whatever_is_in_it \
