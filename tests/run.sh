@@ -19,10 +19,11 @@ case ${1:-} in
 *) echo "usage: $0 [-k WORD | -q]" >&2 && exit 2 ;;
 esac
 
-logs=build/tests
-out=$logs taken=$logs/taken
+out=build/tests
+run_logs=$out run_claims=$out/claims
+readonly only quick run_logs run_claims
 rm -rf "$out"
-mkdir -p "$taken" || exit 1
+mkdir -p "$run_claims" || exit 1
 
 warnings='-Wall -Wextra -Wconversion -Wshadow -Wundef -pedantic -Werror'
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
@@ -93,9 +94,13 @@ tell() {
     tail -n 25 "$log" | cut -c 1-300 | sed 's/^/      | /'
 }
 
-# take NAME: nobody else has it yet.
+# take NAME: the other lane does not have it.
 take() {
-    mkdir "$taken/$1" 2>/dev/null
+    mkdir "$run_claims/$1" 2>/dev/null && return
+    [ -d "$run_claims/$1" ] && return 1
+    echo "FAIL: $1 can't be claimed"
+    total_failed=$((total_failed + 1))
+    return 1
 }
 
 # locked COMMAND...: one at a time in all lanes.
@@ -103,7 +108,7 @@ locked() {
     until take lock || [ "$(seconds_left)" -le 0 ]; do sleep 0.1; done
     "$@"
     locked_status=$?
-    rmdir "$taken/lock"
+    rmdir "$run_claims/lock"
     return "$locked_status"
 }
 make() {
@@ -122,7 +127,7 @@ step() {
         total_failed=$((total_failed + 1))
         return
     fi
-    log=$logs/$name.log
+    log=$run_logs/$name.log
     passed=0 failed=0 skipped=0
     began=$(date +%s)
     "$@" >"$log" 2>&1 </dev/null
@@ -160,17 +165,17 @@ lane() {
 
 # With two processors there are two lanes, one with the groups from the front, the other from the back: each takes the next step
 # that is not taken, until they have met.
-lanes=$logs
+run_lanes=$out
 if [ -z "$only" ] && [ "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)" -gt 1 ]; then
-    lanes="$logs $logs/second"
-    mkdir "$logs/second"
-    (out=$logs/second && lane prove tools_late fuzz wire verbs net soak attack sisci conformance unit tools) &
+    run_lanes="$out $out/second"
+    mkdir "$out/second"
+    (out=$out/second && lane prove tools_late fuzz wire verbs net soak attack sisci conformance unit tools) &
 fi
 lane tools unit conformance sisci attack soak net verbs wire fuzz tools_late prove
 wait
 
 total_passed=0 total_failed=0 total_skipped=0
-for out in $lanes; do
+for out in $run_lanes; do
     read -r passed failed skipped <"$out/sum" || { passed=0 failed=1 skipped=0 && echo "FAIL: $out/sum is missing"; }
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))

@@ -224,8 +224,8 @@ exports() {
         foreign=$(grep -vE '^cci_[a-z]' "$out/exported.txt" | tr '\n' ' ')
         check "not public by name, but exported: $foreign" [ -z "$foreign" ]
         # A program's own global of such a name would take the place of the C library's function.
-        taken=$(nm -u "$out/all.o" | sed 's/.* //' | grep -xE 'send|recv|accept|listen|shutdown' | tr '\n' ' ')
-        check "called, though programs have such names: $taken" [ -z "$taken" ]
+        called=$(nm -u "$out/all.o" | sed 's/.* //' | grep -xE 'send|recv|accept|listen|shutdown' | tr '\n' ' ')
+        check "called, though programs have such names: $called" [ -z "$called" ]
     else
         fail 'the implementation does not compile'
     fi
