@@ -347,7 +347,7 @@ static void test_a_loss_behind_a_queue_shrinks_the_window_by_what_the_queue_had_
     uint64_t before, now_ns;
     (void)state;
     cci__flow_init(&flow, 100000);
-    flow.threshold = flow.window;
+    flow.threshold = (uint32_t)flow.window;
     now_ns = round_trip(&flow, discern, 10 * CCI__MS, 1);
     now_ns = round_trip(&flow, discern, 12500000, now_ns);
     before = flow.window;
@@ -362,7 +362,7 @@ static void test_losses_without_a_queue_change_nothing_until_they_are_a_tenth(vo
     uint32_t rounds;
     (void)state;
     cci__flow_init(&flow, 100000);
-    flow.threshold = flow.window;
+    flow.threshold = (uint32_t)flow.window;
     for (rounds = 0; rounds < 300; rounds++) {
         now_ns = round_trip(&flow, discern, 10 * CCI__MS, now_ns);
         before = flow.window;
@@ -370,7 +370,7 @@ static void test_losses_without_a_queue_change_nothing_until_they_are_a_tenth(vo
         assert_true(flow.window == before);
     }
     cci__flow_init(&flow, 100000);
-    flow.threshold = flow.window;
+    flow.threshold = (uint32_t)flow.window;
     for (rounds = 0; rounds < 300; rounds++) {
         now_ns = round_trip(&flow, discern, 10 * CCI__MS, now_ns);
         before = flow.window;

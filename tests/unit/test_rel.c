@@ -1906,7 +1906,7 @@ static void test_the_reordering_window_grows_with_need_and_shrinks_without(void 
         for (n = 0; n < 400 && s->rel.reordering > 0; n++) {
             send_sure(s, 1000);
             assert_true(run_until_idle(w, 1000 * MS));
-            assert_true(s->rel.reordering <= most && s->rel.reordering + 1 >= most);
+            assert_true(s->rel.reordering <= most && s->rel.reordering + 1u >= most);
             most = s->rel.reordering;
         }
         assert_true(n > 2 * CCI__REL_REORDER_ROUNDS && n < 400);
