@@ -663,7 +663,7 @@ class Rules:
             self.hold('ack-names-sent', low >= 0 and not lost, 'packets %s were not sent' % lost[:5])
         for low, high in side.acked:
             low = max(low, ranges[-1][0])
-            self.hold('ack-stays', low >= high or any(a <= low and high <= b for a, b in ranges),
+            self.hold('ack-stays', low >= high or len(ranges) == 15 or any(a <= low and high <= b for a, b in ranges),
                       'packets %d to %d were acknowledged before, and not any more' % (low, high - 1))
         side.acked = ranges
 
@@ -754,6 +754,8 @@ class Result:
 def check(document, datagrams, options, keep=False):
     result, rules = Result(), Rules(document, options.partial, options.hostile)
     for datagram in datagrams:
+        if not datagram.bytes:
+            continue  # what a client sends to hear from ICMP that nobody receives
         try:
             items = document.decode(datagram.bytes)
         except Wrong as wrong:
