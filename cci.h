@@ -8712,6 +8712,13 @@ CCI__UNUSED static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stat
 #endif
 #endif /* CCI__TALLIES */
 
+/* Events that come only if they are asked for. */
+#ifdef CCI_SMALL
+#define CCI__ASKED_EVENTS (1u << CCI_EVENT_DISCONNECT)
+#else
+#define CCI__ASKED_EVENTS (1u << CCI_EVENT_DISCONNECT | 1u << CCI_EVENT_STATUS)
+#endif
+
 /* ---- CCI_EVENT_STATUS, for the engines that have connections ----
  *
  * What there is to tell stands with its connection, in memory that is made when the program asks for these events, so
@@ -8854,6 +8861,13 @@ CCI__UNUSED static void cci__notices_of_link(cci__notices_t *notices, cci_evq_t 
     if (now->mtu > 0) before->mtu = now->mtu;
 }
 
+CCI__UNUSED static void cci__notices_return(cci__notices_t *notices, cci_evq_t *evq, cci_evq_event_t *event) {
+    event->base.pub.status.type = CCI_EVENT_NONE;
+    event->next = notices->free_events;
+    notices->free_events = event;
+    cci__notices_queue(notices, evq);
+}
+
 /* An event has come to the front of the queue. 0: there is nothing to tell any more, and it has been returned; or only
  * what is newer than others in the queue, and it has gone behind these. */
 CCI__UNUSED static CCI__RARE int cci__notices_hand_out(cci__notices_t *notices, cci_evq_t *evq,
@@ -8861,10 +8875,7 @@ CCI__UNUSED static CCI__RARE int cci__notices_hand_out(cci__notices_t *notices, 
     cci__notice_t *notice = CCI__CONTAINER(notices->waiting.next, cci__notice_t, node);
     notices->queued--;
     if (cci__list_empty(&notices->waiting) || (int32_t)(notice->stamp - event->state) > 0) {
-        event->base.pub.status.type = CCI_EVENT_NONE;
-        event->next = notices->free_events;
-        notices->free_events = event;
-        cci__notices_queue(notices, evq);
+        cci__notices_return(notices, evq, event);
         return 0;
     }
     cci__notices_withdraw(notices, notice);
@@ -8872,13 +8883,6 @@ CCI__UNUSED static CCI__RARE int cci__notices_hand_out(cci__notices_t *notices, 
     event->base.pub.status.connection = notice->conn ? &notice->conn->pub : NULL;
     event->base.pub.status.value = notice->value;
     return 1;
-}
-
-CCI__UNUSED static void cci__notices_return(cci__notices_t *notices, cci_evq_t *evq, cci_evq_event_t *event) {
-    event->base.pub.status.type = CCI_EVENT_NONE;
-    event->next = notices->free_events;
-    notices->free_events = event;
-    cci__notices_queue(notices, evq);
 }
 
 /* Makes the events of an endpoint; 0 if there is no memory. */
@@ -8902,6 +8906,7 @@ CCI__UNUSED static int cci__notices_set(cci__notices_t *notices, cci_endpoint_ba
                                         uint32_t slabs) {
     int asks = (mask & 1u << CCI_EVENT_STATUS) != 0;
     uint32_t i, n;
+    if (mask & ~CCI__ASKED_EVENTS) return CCI_EINVAL;
     if (asks == (notices->asked != NULL)) return CCI_SUCCESS;
     if (asks && (!cci__notices_make_events(notices, endpoint) || !cci__notices_grow(notices, slabs))) return CCI_ENOMEM;
     cci__list_init(&notices->waiting);
@@ -9029,12 +9034,6 @@ extern "C" {
 #define CCI__DGRAM_QUICK_NS 1000u /* work on a message, at most, of a program that has soon done with all that wait */
 #define CCI__DGRAM_SLOW_NS 10000u /* between two messages that a program sends: none waits for others any more */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
-/* Events that come only if they are asked for. */
-#ifdef CCI_SMALL
-#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT)
-#else
-#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT | 1u << CCI_EVENT_STATUS)
-#endif
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
 /* What an operation of the program leaves until its completion has been returned. */
@@ -12714,8 +12713,7 @@ static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *con
 #endif
 
 static int cci__dgram_set_event_mask(cci__dgram_t *ep, uint32_t mask) {
-    int status = CCI_SUCCESS;
-    if (mask & ~CCI__DGRAM_EVENTS) return CCI_EINVAL;
+    int status = mask & ~CCI__ASKED_EVENTS ? (int)CCI_EINVAL : (int)CCI_SUCCESS;
     CCI__TELLS(status = cci__notices_set(&ep->notices, &ep->base, mask, ep->conns.slab_count));
     if (status != CCI_SUCCESS) return status;
     CCI__TELLS(cci__dgram_take_note(ep));
@@ -16131,7 +16129,7 @@ static void cci__tiny_sample(cci__tiny_conn_t *conn, uint32_t sample) {
 static void cci__tiny_progress(cci__tiny_conn_t *conn, const cci__tiny_op_t *op, int is_sample) {
     conn->taken = conn->ep->now;
     if (is_sample) cci__tiny_sample(conn, conn->ep->now - op->sent);
-    if (is_sample || op->tries == 1) conn->fires = 0;
+    if (op->tries == 1) conn->fires = 0;
 }
 
 /* What is unacknowledged for too long counts as lost: the oldest, and all when that has happened often. */
@@ -17034,17 +17032,17 @@ static cci__tiny_buf_t *cci__tiny_oldest(cci__tiny_t *ep, const cci__tiny_conn_t
 static int cci__tiny_message(cci__tiny_t *ep, cci_event_t **event) {
     cci__tiny_buf_t *buf = cci__tiny_oldest(ep, NULL);
     const uint8_t *frame;
-    uint32_t i, unused = CCI_TINY_RECEIVES, held = 0;
+    cci__tiny_event_t *given = NULL;
+    uint32_t i, held = 0;
     for (i = 0; i < CCI_TINY_RECEIVES; i++) {
         held += ep->event[i].buf != NULL;
-        if (!ep->event[i].buf) unused = i;
+        if (!ep->event[i].buf) given = &ep->event[i];
     }
-    i = unused;
-    if (i == CCI_TINY_RECEIVES) return CCI_ENOBUFS;
+    if (!given) return CCI_ENOBUFS;
     if (!buf) return held > 0 && cci__tiny_spare(ep) == 0 ? CCI_ENOBUFS : CCI_EAGAIN;
     frame = (const uint8_t *)buf->bytes + buf->at;
-    ep->event[i].buf = buf;
-    *event = &ep->event[i].event;
+    given->buf = buf;
+    *event = &given->event;
     (*event)->type = CCI_EVENT_RECV;
     (*event)->recv.len = cci__load16(frame + 2);
     (*event)->recv.ptr = frame + 8;

@@ -6181,11 +6181,10 @@ enum {                     /* records */
        CCI__SISCI_VOIDED, /* receiver: a message that was withdrawn was not delivered; where its record ends */
        CCI__SISCI_RESUME  /* ordered: what comes behind a withdrawal begins here */
 };
-#define CCI__SISCI_BUSY 1u                                                      /* in a REJECT */
-#define CCI__SISCI_GIVEN_UP 1u                                                  /* in a DISCONNECT */
-#define CCI__SISCI_EVENTS (1u << CCI_EVENT_DISCONNECT | 1u << CCI_EVENT_STATUS) /* that come only if asked for */
-#define CCI__SISCI_VOID 0x100u                                                  /* in a record's word: withdrawn */
-#define CCI__SISCI_ASKS 0x200u                                                  /* a program waits for its completion */
+#define CCI__SISCI_BUSY 1u     /* in a REJECT */
+#define CCI__SISCI_GIVEN_UP 1u /* in a DISCONNECT */
+#define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
+#define CCI__SISCI_ASKS 0x200u /* a program waits for its completion */
 #define CCI__SISCI_LAST 0x400u /* the rest of the ring is empty: as if a PAD came next */
 
 enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
@@ -11788,8 +11787,7 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__sisci_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__sisci_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
-        status = value & ~CCI__SISCI_EVENTS ? (int)CCI_EINVAL
-                                            : cci__notices_set(&ep->notices, &ep->base, value, ep->conns.slab_count);
+        status = cci__notices_set(&ep->notices, &ep->base, value, ep->conns.slab_count);
         if (status == CCI_SUCCESS) ep->event_mask = value;
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:

@@ -679,7 +679,7 @@ static int cci__udp_open_pipe(int fd[2]) {
     fd[1] = -1;
     fd[0] = cci__udp_make_socket(AF_INET);
     if (fd[0] < 0 || cci__udp_bind_to(fd[0], &own, size) != 0 || cci__udp_bound_to(fd[0], &own, &size) != 0 ||
-        cci__udp_result(connect((SOCKET)fd[0], &own.any, size)) != 0)
+        cci__udp_connect_to(fd[0], &own, size) != 0)
         return 0; /* the caller closes */
     cci__udp_set_flags(fd[0]);
     return 1;
@@ -1341,6 +1341,7 @@ static void cci__udp_read_mtu(cci__udp_link *l) {
  * program waits, so it asks about this interface alone: listing thousands of them takes long. */
 static int cci__udp_look(cci__udp_link *l) {
     cci_link_addr_t own;
+    int has = -1;
 #if CCI__UDP_LINUX
     struct ifreq request;
     memset(&request, 0, sizeof request);
@@ -1350,16 +1351,12 @@ static int cci__udp_look(cci__udp_link *l) {
     if (!cci__udp_is_running(l)) return 0;
     cci__udp_own_addr(l, 0, 0, &own);
 #if CCI__UDP_LINUX
-    if (ioctl(l->socket[0].fd, SIOCGIFINDEX, &request) == 0) {
-        int has = cci__udp_ask_address((uint32_t)request.ifr_ifindex, &own);
-        if (has >= 0) {
-            l->state.lacks_address = !has;
-            return has;
-        }
-    }
+    if (ioctl(l->socket[0].fd, SIOCGIFINDEX, &request) == 0)
+        has = cci__udp_ask_address((uint32_t)request.ifr_ifindex, &own);
 #endif
-    l->state.lacks_address = !cci__udp_can_bind(&own);
-    return !l->state.lacks_address;
+    if (has < 0) has = cci__udp_can_bind(&own);
+    l->state.lacks_address = !has;
+    return has;
 }
 
 /* ==================================================================================================================

@@ -1143,6 +1143,11 @@ static const char *cci__verbs_lacks(struct ibv_context *context, const cci__verb
     return thorough ? cci__verbs_try_queues(context, d) : NULL;
 }
 
+/* Bytes of a port's largest packet; the smallest that there is if the driver names none. */
+static uint32_t cci__verbs_active_mtu(const struct ibv_port_attr *port) {
+    return 128u << (port->active_mtu >= 1 && port->active_mtu <= 5 ? (unsigned)port->active_mtu : 1);
+}
+
 /* Describes one port of an open device; 0 when there is no such port. */
 static int cci__verbs_describe(struct ibv_context *context, const char *name, unsigned number,
                                const cci__verbs_device *d, int thorough, cci__verbs_port *port) {
@@ -1160,7 +1165,7 @@ static int cci__verbs_describe(struct ibv_context *context, const char *name, un
     port->is_active = a.state == IBV_PORT_ACTIVE;
     port->is_ethernet = a.link_layer == IBV_LINK_LAYER_ETHERNET;
     port->lid = a.lid;
-    port->mtu = 128u << (a.active_mtu >= 1 && a.active_mtu <= 5 ? (unsigned)a.active_mtu : 1);
+    port->mtu = cci__verbs_active_mtu(&a);
     port->rate = cci__verbs_rate(a.active_width, a.active_speed);
     cci__verbs_pci(name, port->pci);
     port->lacks = cci__verbs_lacks(context, d, &device, thorough);
@@ -2645,7 +2650,7 @@ static int cci__verbs_look(cci__verbs_link *l) {
         index = i;
     }
     l->state.lacks_address = 0;
-    if (a.state == IBV_PORT_ACTIVE) l->state.mtu = 128u << a.active_mtu;
+    if (a.state == IBV_PORT_ACTIVE) l->state.mtu = cci__verbs_active_mtu(&a);
     if (index != l->port.gid_index || a.lid != l->port.lid) {
         l->port.gid_index = index;
         l->port.lid = a.lid;
@@ -3367,8 +3372,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_STUCK 16u /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_STATE_SIZE 40u
-#define CCI__RC_URI 160u                                                     /* bytes of a peer's URI */
-#define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT | 1u << CCI_EVENT_STATUS) /* that come only if they are asked for */
+#define CCI__RC_URI 160u                    /* bytes of a peer's URI */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
 
 /* MAKING: its queue pair is being made; JOINING: it is there, and being joined to the peer's. */
@@ -6888,8 +6892,7 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__rc_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__rc_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
-        status = value & ~CCI__RC_EVENTS ? (int)CCI_EINVAL
-                                         : cci__notices_set(&ep->notices, &ep->base, value, ep->conns.slab_count);
+        status = cci__notices_set(&ep->notices, &ep->base, value, ep->conns.slab_count);
         if (status == CCI_SUCCESS) ep->event_mask = value;
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:

@@ -185,7 +185,6 @@ static void begin(uint64_t round_trip_ns) {
     }
     assert_int_equal(cci_connect(side[0], "link://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
     while (!connection[0] || !connection[1]) sleep_once();
-    way_ns = round_trip_ns / 2;
     for (i = 0; i < 40; i++) { /* the end of the handshake */
         now_ns += 100 * MS;
         serve(0);
