@@ -12713,9 +12713,9 @@ static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *con
 #endif
 
 static int cci__dgram_set_event_mask(cci__dgram_t *ep, uint32_t mask) {
-    int status = mask & ~CCI__ASKED_EVENTS ? (int)CCI_EINVAL : (int)CCI_SUCCESS;
-    CCI__TELLS(status = cci__notices_set(&ep->notices, &ep->base, mask, ep->conns.slab_count));
-    if (status != CCI_SUCCESS) return status;
+    if (mask & ~CCI__ASKED_EVENTS) return CCI_EINVAL;
+    CCI__TELLS(int status = cci__notices_set(&ep->notices, &ep->base, mask, ep->conns.slab_count));
+    CCI__TELLS(if (status != CCI_SUCCESS) return status);
     CCI__TELLS(cci__dgram_take_note(ep));
     ep->event_mask = mask;
     return CCI_SUCCESS;

@@ -90,8 +90,15 @@ tell() {
     grep -a '^SKIP: ' "$log" | sed 's/^/      /'
     [ "$failed" -gt 0 ] || return
     grep -a '^FAIL: ' "$log" | head -n 20 | cut -c 1-300 | sed 's/^/      /'
+    grep -aE '^\[ *(ERROR|FAILED) *\]|ERROR: |SUMMARY: ' "$log" | head -n 20 | cut -c 1-300 | sed 's/^/      ! /'
     echo "      --- the end of $log:"
     tail -n 25 "$log" | cut -c 1-300 | sed 's/^/      | /'
+}
+
+# The steps that failed, once more, for who reads the end of a run alone.
+tell_failures() {
+    [ ! -s "$run_logs/failures" ] || echo '--- what failed:'
+    for told in $(cat "$run_logs/failures" 2>/dev/null); do cat "$told"; done
 }
 
 # take NAME: the other lane does not have it.
@@ -135,6 +142,7 @@ step() {
     if [ "$failed" -gt 0 ]; then verdict=FAIL; elif [ "$passed" -gt 0 ]; then verdict=ok; else verdict=skip; fi
     tell >"$out/told"
     cat "$out/told" # at once: the other lane prints too
+    [ "$failed" -eq 0 ] || { mv "$out/told" "$log.told" && echo "$log.told" >>"$run_logs/failures"; }
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
     total_skipped=$((total_skipped + skipped))
@@ -181,5 +189,6 @@ for out in $run_lanes; do
     total_failed=$((total_failed + failed))
     total_skipped=$((total_skipped + skipped))
 done
+tell_failures
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
 [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]
