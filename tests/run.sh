@@ -90,7 +90,7 @@ tell() {
     grep -a '^SKIP: ' "$log" | sed 's/^/      /'
     [ "$failed" -gt 0 ] || return
     grep -a '^FAIL: ' "$log" | head -n 20 | cut -c 1-300 | sed 's/^/      /'
-    grep -aE '^\[ *(ERROR|FAILED) *\]|ERROR: |SUMMARY: ' "$log" | head -n 20 | cut -c 1-300 | sed 's/^/      ! /'
+    grep -aE '^\[ *(ERROR|FAILED) *\]|^[^ ]*\.[ch]:[0-9]+: |ERROR: |SUMMARY: ' "$log" | head -n 20 | cut -c 1-300 | sed 's/^/      ! /'
     echo "      --- the end of $log:"
     tail -n 25 "$log" | cut -c 1-300 | sed 's/^/      | /'
 }
