@@ -107,7 +107,7 @@ windows() {
         examples/hello.c -lbcrypt -lws2_32 -liphlpapi
     check 'hello.c does not compile' "$cc" -std=c99 -I. -o "$out/hello-here" examples/hello.c -pthread
     export WINEPREFIX="$PWD/$out/wine" WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
-    wineserver -p # it stays: a program that begins while it ends does not run
+    mkdir "$WINEPREFIX" && wineserver -p # it stays: a program that begins while it ends does not run
     windows_runs
     wineserver -k
     rm -rf "$WINEPREFIX"
