@@ -1147,7 +1147,7 @@ static void connects_many(int in, int out) {
         send_patiently(connection, "here", 4, 0, CCI_FLAG_SILENT);
     }
     say(out, 'r');
-    (void)hear(in);
+    (void)hear_working(in); /* what waits for room is sent meanwhile */
 }
 
 static void of_a_dead_peer_only_the_handles_stay_until_they_are_closed(void **state) {
@@ -1424,6 +1424,7 @@ static void containers_that_share_the_directory_reach_each_other_through_the_inb
     cci_connection_t *connection;
     cci_event_t *event;
     struct pollfd item;
+    int its_end;
     (void)state;
     item.fd = c.from;
     item.events = POLLIN;
@@ -1444,8 +1445,12 @@ static void containers_that_share_the_directory_reach_each_other_through_the_inb
     TRUE(event->recv.len == 4 && holds_pattern(memory, sizeof memory, 9));
     drop(event);
     TRUE(hear_working(c.from) == 'd');
+    its_end = dup(c.from);
+    TRUE(its_end >= 0);
     kill_child(&c); /* whose process in the namespace sees the end of its pipe */
     AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+    TRUE(hear_working(its_end) == 0); /* and has put its names away when it has ended, too */
+    close(its_end);
 }
 
 static void a_server_of_another_version_refuses_a_client_at_once(void **state) {
