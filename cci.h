@@ -243,6 +243,8 @@
  *                                   cci_accept_data() and cci_reject_data(), else CCI_ERR_NOT_IMPLEMENTED, and one such
  *                                   answer is kept at a time, else CCI_ENOBUFS. A server that sends more is not
  *                                   understood: CCI_ETIMEDOUT
+ * CCI_NO_ERRNO          the statuses that errno.h has names for get the numbers that Linux gives them. This is so by
+ *                       itself for AVR, whose errno.h has one number for all, and where there is no errno.h
  * CCI_TINY              for the smallest: another engine (>>tiny) behind the same functions, with a fifth of the code.
  *                       Endpoints on a link of the program as with CCI_SMALL, whose other macros mean nothing here;
  *                       CCI_NO_RMA does. All memory is static: nothing is ever allocated, and of cci_setup() only
@@ -273,7 +275,18 @@
 #define _GNU_SOURCE 1
 #endif
 
+/* a C library without errno.h, or, as for AVR, with one number for all */
+#if defined(__AVR__) && !defined(CCI_NO_ERRNO)
+#define CCI_NO_ERRNO
+#elif defined(__has_include)
+#if !__has_include(<errno.h>)
+#define CCI_NO_ERRNO
+#endif
+#endif
+
+#ifndef CCI_NO_ERRNO
 #include <errno.h>
+#endif
 #include <stddef.h>
 #include <stdint.h>
 
@@ -437,6 +450,13 @@ extern "C" {
 /* The version of the interface that a program was written for; cci_init() also takes 1. */
 #define CCI_ABI_VERSION 2
 
+/* Statuses that have a name in errno.h have its number, and those of Linux where it has none, or one for all. */
+#ifdef CCI_NO_ERRNO
+#define CCI__ERRNO(name, number) number
+#else
+#define CCI__ERRNO(name, number) name
+#endif
+
 /* X(name, value, text, what you can do about it) */
 #define CCI_STATUS_TABLE(X)                                                                                            \
     X(CCI_SUCCESS, 0, "success", "nothing to do")                                                                      \
@@ -448,19 +468,22 @@ extern "C" {
     X(CCI_ERR_RMA_OP, 6, "remote memory operation is not supported by the peer", "use another operation")              \
     X(CCI_ERR_NOT_IMPLEMENTED, 7, "not implemented", "choose another transport or device")                             \
     X(CCI_ERR_NOT_FOUND, 8, "not found", "include a transport, or check the name")                                     \
-    X(CCI_EINVAL, EINVAL, "invalid parameter", "check the arguments against the manual")                               \
-    X(CCI_ETIMEDOUT, ETIMEDOUT, "timed out", "check that the peer runs and calls cci_get_event()")                     \
-    X(CCI_ENOMEM, ENOMEM, "out of memory", "lower the buffer counts")                                                  \
-    X(CCI_ENODEV, ENODEV, "no device available", "check the configuration and that the interface is up")               \
-    X(CCI_ENETDOWN, ENETDOWN, "device is down", "bring the interface up")                                              \
-    X(CCI_EBUSY, EBUSY, "resource busy", "choose another port or name")                                                \
-    X(CCI_ERANGE, ERANGE, "value out of range", "check the value against the manual")                                  \
-    X(CCI_EAGAIN, EAGAIN, "temporarily unavailable", "try again")                                                      \
-    X(CCI_ENOBUFS, ENOBUFS, "no buffers available", "get and return events, then try again")                           \
-    X(CCI_EMSGSIZE, EMSGSIZE, "message too long", "keep to the connection's max_send_size, or use cci_rma()")          \
-    X(CCI_ENOMSG, ENOMSG, "no message of the desired type", "try again")                                               \
-    X(CCI_EADDRNOTAVAIL, EADDRNOTAVAIL, "address not available", "check the host in the URI")                          \
-    X(CCI_ECONNREFUSED, ECONNREFUSED, "connection refused", "check the URI, and why the peer rejects the request")
+    X(CCI_EINVAL, CCI__ERRNO(EINVAL, 22), "invalid parameter", "check the arguments against the manual")               \
+    X(CCI_ETIMEDOUT, CCI__ERRNO(ETIMEDOUT, 110), "timed out", "check that the peer runs and calls cci_get_event()")    \
+    X(CCI_ENOMEM, CCI__ERRNO(ENOMEM, 12), "out of memory", "lower the buffer counts")                                  \
+    X(CCI_ENODEV, CCI__ERRNO(ENODEV, 19), "no device available",                                                       \
+      "check the configuration and that the interface is up")                                                          \
+    X(CCI_ENETDOWN, CCI__ERRNO(ENETDOWN, 100), "device is down", "bring the interface up")                             \
+    X(CCI_EBUSY, CCI__ERRNO(EBUSY, 16), "resource busy", "choose another port or name")                                \
+    X(CCI_ERANGE, CCI__ERRNO(ERANGE, 34), "value out of range", "check the value against the manual")                  \
+    X(CCI_EAGAIN, CCI__ERRNO(EAGAIN, 11), "temporarily unavailable", "try again")                                      \
+    X(CCI_ENOBUFS, CCI__ERRNO(ENOBUFS, 105), "no buffers available", "get and return events, then try again")          \
+    X(CCI_EMSGSIZE, CCI__ERRNO(EMSGSIZE, 90), "message too long",                                                      \
+      "keep to the connection's max_send_size, or use cci_rma()")                                                      \
+    X(CCI_ENOMSG, CCI__ERRNO(ENOMSG, 42), "no message of the desired type", "try again")                               \
+    X(CCI_EADDRNOTAVAIL, CCI__ERRNO(EADDRNOTAVAIL, 99), "address not available", "check the host in the URI")          \
+    X(CCI_ECONNREFUSED, CCI__ERRNO(ECONNREFUSED, 111), "connection refused",                                           \
+      "check the URI, and why the peer rejects the request")
 
 typedef enum cci_status {
 #define CCI_STATUS_ENUM(name, value, text, hint) name = (value),
@@ -1993,7 +2016,7 @@ typedef struct cci_congestion {
     void (*lost)(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns);
 } cci_congestion_t;
 
-#define CCI__FLOW_MOST (1u << 30)                   /* bytes of a window */
+#define CCI__FLOW_MOST (UINT32_C(1) << 30)          /* bytes of a window */
 #define CCI__FLOW_TICK(ns) ((uint32_t)((ns) >> 20)) /* a little more than a millisecond */
 #define CCI__FLOW_PERIOD 9537u                      /* ticks, 10 s; on long paths some round trips more */
 #define CCI__FLOW_SAMPLES 8u /* the shortest of so many says how long the queue is, not how packets bunch */
@@ -7467,7 +7490,7 @@ static void cci__rel_owe(cci_rel_t *rel, uint32_t length, int gap, uint64_t now_
     rel->ack_count++;
     rel->ack_bytes += length;
     if (rel->ack_at_ns == CCI__NEVER) rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
-    rel->stream_bytes = cci__min32(rel->stream_bytes + length, 1u << 30);
+    rel->stream_bytes = cci__min32(rel->stream_bytes + length, UINT32_C(1) << 30);
     if (gap || rel->ack_bytes >= rel->pool->ack_bytes || (rel->ack_count >= 8 && rel->stream_bytes < CCI__REL_STREAM))
         rel->ack_now = 1;
 }
@@ -12030,7 +12053,7 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* Lets the network work until a time, or until all peers know. */
 static void cci__dgram_linger(cci__dgram_t *ep, uint64_t until_ns) {
-    uint32_t rounds = 1u << 20; /* enough, if the link's clock stands still meanwhile */
+    uint32_t rounds = UINT32_C(1) << 20; /* enough, if the link's clock stands still meanwhile */
     cci__dgram_flush(ep);
     while (ep->closing > 0 && rounds-- > 0 && ep->now_ns < until_ns) {
         if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0 && ep->link->wait) {
@@ -15628,7 +15651,7 @@ extern "C" {
 #define CCI__TINY_LATER 0x7fffffff /* ticks: nothing is to be done */
 #define CCI__TINY_HEAD CCI_PACKET_HEADER
 #define CCI__TINY_ACK_ROOM 32u  /* bytes that each packet with a message or a piece leaves for the acknowledgement */
-#define CCI__TINY_SILENT 0x8000 /* besides the program's flags: a part of an operation whose other part reports */
+#define CCI__TINY_SILENT 0x2000 /* besides the program's flags: a part of an operation whose other part reports */
 #define CCI__TINY_JOINED 0x4000 /* the message behind the write or read before it                            */
 #define CCI__TINY_FLAGS                                                                                                \
     (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE)

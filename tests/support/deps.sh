@@ -13,7 +13,8 @@ packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev pyth
     libibverbs-dev gcc-aarch64-linux-gnu clang-format clang-tidy cppcheck shellcheck pyflakes3
     cmake pkgconf meson ninja-build mandoc debhelper lintian abigail-tools valgrind'
 # Compilers for small machines, and an emulator of a board: tests of firmware are left out where a system does not have them.
-firmware='gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-arm'
+firmware='gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-arm
+    gcc-avr avr-libc simavr gcc-xtensa-lx106'
 # A compiler for Windows, and what runs its programs: 170 MB; left out likewise.
 windows='gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine'
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"

@@ -31,15 +31,41 @@ static volatile uint32_t port[4];
 /* ---- the machine ---------------------------------------------------------------------------------------------------- */
 
 int main(void);
+#ifdef __AVR__ /* whose C library starts the program */
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+
+extern uint8_t __heap_start[];
+#define stack_low __heap_start
+#define stack_high ((uint8_t *)(uintptr_t)(RAMEND + 1))
+#else
 void reset(void);
 
 extern uint8_t stack_low[], stack_high[], data_begin[], data_end[], data_load[], bss_begin[], bss_end[];
+#endif
 
 #if defined(__arm__)
 __attribute__((used, section(".vectors"))) static void *const vectors[] = {stack_high, (void *)reset};
 #endif
 
 #ifdef MEASURE
+#ifdef __AVR__
+static void print(const char *text) {
+    for (; *text; text++) {
+        while (!(UCSR0A & (1 << UDRE0))) {}
+        UDR0 = (uint8_t)*text;
+    }
+}
+
+/* With interrupts off, sleep is the end: the emulator stops. */
+static void stop(int failed) {
+    print(failed ? "failed\n" : "done\n");
+    cli();
+    sleep_mode();
+    for (;;) {}
+}
+#else
 static int semihosting(int operation, const void *argument) {
     register int r0 __asm__("r0") = operation;
     register const void *r1 __asm__("r1") = argument;
@@ -47,20 +73,23 @@ static int semihosting(int operation, const void *argument) {
     return r0;
 }
 
+static void print(const char *text) { (void)semihosting(4, text); }
+
+static void stop(int failed) {
+    if (failed) print("failed\n");
+    (void)semihosting(0x18, (const void *)(failed ? 0x20023u : 0x20026u));
+    for (;;) {}
+}
+#endif
+
 static void print_number(const char *name, uint32_t number) {
     char text[12], *at = text + 11;
     *at = '\0';
     do *--at = (char)('0' + number % 10);
     while ((number /= 10) > 0);
-    (void)semihosting(4, name);
-    (void)semihosting(4, at);
-    (void)semihosting(4, "\n");
-}
-
-static void stop(int failed) {
-    if (failed) (void)semihosting(4, "failed\n");
-    (void)semihosting(0x18, (const void *)(failed ? 0x20023u : 0x20026u));
-    for (;;) {}
+    print(name);
+    print(at);
+    print("\n");
 }
 
 /* The lowest byte of the stack that has changed tells how much of it was used. */
@@ -76,6 +105,7 @@ static uint32_t used_stack(void) {
 }
 #endif
 
+#ifndef __AVR__
 void reset(void) {
     uint8_t *to, *from = data_load;
     for (to = data_begin; to < data_end; to++) *to = *from++;
@@ -83,6 +113,7 @@ void reset(void) {
     (void)main();
     for (;;) {}
 }
+#endif
 
 /* ---- the reliability protocol alone ----------------------------------------------------------------------------------- */
 

@@ -16,12 +16,13 @@ fail() {
 }
 # The bounds are those of one version of the compilers: others are shown.
 bounded() {
-    if [ "$version" != 12 ]; then passed=$((passed + 1))
+    if [ "$version" != "$known_version" ]; then passed=$((passed + 1))
     elif [ "$2" -le "$3" ]; then passed=$((passed + 1)); else fail "$1: $2 bytes, the bound is $3"; fi
 }
 
-flags='-std=gnu99 -Os -DNDEBUG -DCCI_NO_TEXT -ffunction-sections -fdata-sections -ffreestanding -nostartfiles
-    -Wl,--gc-sections -T tests/tools/footprint.ld -I. -w'
+flags='-std=gnu99 -Os -DNDEBUG -DCCI_NO_TEXT -ffunction-sections -fdata-sections -Wl,--gc-sections -I. -w'
+bare='-ffreestanding -nostartfiles -T tests/tools/footprint.ld' # but for AVR, whose C library starts programs
+rows='1 2 3 4 5 6 7'
 
 # What each row leaves out or wants more of.
 row() {
@@ -48,7 +49,7 @@ compile() {
     output=$1
     shift
     # shellcheck disable=SC2086 # lists of words
-    $compiler $machine $flags $macros "$@" -o "$output" tests/tools/footprint.c 2>"$dir/errors.txt" && return 0
+    $compiler $machine $flags $bare $macros "$@" -o "$output" tests/tools/footprint.c 2>"$dir/errors.txt" && return 0
     cat "$dir/errors.txt"
     return 1
 }
@@ -63,17 +64,18 @@ target() {
         return
     fi
     version=$($compiler -dumpversion | cut -d . -f 1)
-    for number in 1 2 3 4 5 6 7; do
+    for number in $rows; do
         row "$number"
-        compile "$dir/code.elf" "-DROW=$(scope "$number")" || { fail "$name, $what: it does not link" && continue; }
+        compile "$dir/code.elf" "-DROW=$(scope "$number")" -DMEMORY=8192 || { fail "$name, $what: it does not link" && continue; }
         code=$($size "$dir/code.elf" | awk 'END { print $1 + $2 }')
         bounded "$name, $what: code" "$code" "$(echo "$code_bounds" | cut -d ' ' -f "$number")"
         memory=- stack=-
         if [ -n "$emulator" ] && has "${emulator%% *}"; then
-            compile "$dir/run.elf" "-DROW=$(scope "$number")" -DMEASURE -DMEMORY=0x80000 || { fail "$name, $what: it does not link" && continue; }
+            compile "$dir/run.elf" "-DROW=$(scope "$number")" -DMEASURE "-DMEMORY=$room" || { fail "$name, $what: it does not link" && continue; }
             # shellcheck disable=SC2086
             timeout 60 $emulator "$dir/run.elf" >"$dir/run.txt" 2>&1 </dev/null || { fail "$name, $what: it does not work" && cat "$dir/run.txt"; }
-            memory=$(sed -n 's/^memory //p' "$dir/run.txt") stack=$(sed -n 's/^stack //p' "$dir/run.txt")
+            memory=$(sed -n 's/.*memory \([0-9]*\).*/\1/p' "$dir/run.txt") stack=$(sed -n 's/.*stack \([0-9]*\).*/\1/p' "$dir/run.txt")
+            ! grep -q failed "$dir/run.txt" || { fail "$name, $what: it does not work" && cat "$dir/run.txt"; }
             bounded "$name, $what: memory" "${memory:-999999}" "$(echo "$memory_bounds" | cut -d ' ' -f "$number")"
             bounded "$name, $what: stack" "${stack:-999999}" "$(echo "$stack_bounds" | cut -d ' ' -f "$number")"
         fi
@@ -86,11 +88,26 @@ target() {
 # Of one endpoint: the same for all 32-bit machines that run here.
 memory_bounds='3500 8350 9000 44600 2920 3000 41000'
 arm=arm-none-eabi-gcc riscv=riscv64-unknown-elf-gcc
+known_version=12 room=0x80000
 board='qemu-system-arm -M mps2-an386 -nographic -semihosting -kernel'
 printf '%-12s %-30s %14s %14s %12s\n' machine 'bytes (goal)' code memory stack
 target Cortex-M0+ $arm '-mcpu=cortex-m0plus -mthumb' arm-none-eabi-size "$board" '26300 59900 69200 74000 10500 12700 12850' '1440 1440 1440 1480 640 760 800'
 target Cortex-M4 $arm '-mcpu=cortex-m4 -mthumb' arm-none-eabi-size "$board" '22900 53400 62300 66700 10200 11900 12100' '1040 1180 1180 1220 580 700 730'
 target Cortex-M55 $arm '-mcpu=cortex-m55 -mthumb -mfloat-abi=soft' arm-none-eabi-size '' '22950 53400 62300 66700 10200 11950 12100' ''
 target RV32IMC $riscv '--specs=picolibc.specs -march=rv32imc -mabi=ilp32' riscv64-unknown-elf-size '' '27400 62000 72100 78300 10950 13150 13350' ''
+# 8-bit processors, with integers of 16 bits: the smallest engine alone, for one peer.
+rows='5 6' bare='' known_version=5 room=16 memory_bounds='0 0 0 0 2700 2780'
+target AVR avr-gcc -mmcu=atmega1284p avr-size 'simavr -m atmega1284p -f 16000000' '0 0 0 0 26000 32000' '0 0 0 0 500 620'
+# Xtensa, as in the ESP8266 and ESP32: that it compiles.
+if has xtensa-lx106-elf-gcc; then
+    for macros in '-DCCI_TINY' '-DCCI_TINY -DCCI_NO_RMA'; do
+        echo '#include "cci.h"' | xtensa-lx106-elf-gcc -std=gnu99 -Os -ffreestanding -Itests/support/bare -I. -Wall -Wextra -Wno-unused-function \
+            -Werror -DCCI_NO_TEXT -DCCI_IMPLEMENTATION '-DCCI_ASSERT(x)=((void)0)' $macros -x c -c -o "$dir/xtensa.o" - ||
+            { fail "Xtensa: $macros does not compile" && continue; }
+        passed=$((passed + 1))
+        xtensa-lx106-elf-size "$dir/xtensa.o" | awk -v what="$macros" 'END { printf "%-12s %-30s %6s\n", "Xtensa", what " (all)", $1 + $2 }'
+    done
+else echo 'SKIP: there is no compiler for Xtensa'
+fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
