@@ -3368,8 +3368,9 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_LAST_NS (100 * CCI__MS) /* for the event that a queue pair is empty, as long as none has come */
 #define CCI__RC_LOOK_NS (50 * CCI__MS)
 #define CCI__RC_IN_LINE_NS (CCI__CONN_ACCEPT_NS / 5) /* between requests of a client that waits for its queue pair */
-#define CCI__RC_ASK 4u    /* looks without progress after which the peer is asked, each time so many */
-#define CCI__RC_STUCK 16u /* looks without progress after which the pair is made anew */
+#define CCI__RC_ASK 4u      /* looks without progress after which the peer is asked, each time so many */
+#define CCI__RC_RENEWALS 3u /* of a pair without progress; after so many a refused message ends its connection */
+#define CCI__RC_STUCK 16u   /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_STATE_SIZE 40u
 #define CCI__RC_URI 160u                    /* bytes of a peer's URI */
@@ -4083,8 +4084,8 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
 static void cci__rc_retire(cci__rc *ep, cci__rc_conn *conn, uint32_t number) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     ep->under_way -= number - conn->retired;
+    if (number != conn->retired) conn->marks |= CCI__RC_GETS_ON;
     conn->retired = number;
-    conn->marks |= CCI__RC_GETS_ON;
     while (item &&
            (item->is_done || (item->is_posted && item->at == item->length && (int32_t)(item->last - number) < 0))) {
         if (!item->is_done) cci__rc_end_item(conn, item, CCI_SUCCESS);
@@ -4176,6 +4177,15 @@ static void cci__rc_break(cci__rc *ep, cci__rc_conn *conn, int status) {
     if (conn->keepalive_us) cci__rc_post_keepalive(ep, conn);
 }
 
+/* Nothing is wrong with what has failed, as far as this side knows: a new pair may do better, unless some have not. The
+ * driver that emulates hardware was seen to refuse messages of a pair whose receiver had few buffers. */
+static int cci__rc_may_renew(cci__rc_conn *conn) {
+    if (conn->marks & CCI__RC_GETS_ON) conn->renewals = 0;
+    if (conn->renewals >= CCI__RC_RENEWALS) return 0;
+    conn->renewals++;
+    return 1;
+}
+
 /* A work request has failed. One that named memory which isn't there fails alone: all others go on with a new pair. */
 static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number, enum ibv_wc_status why) {
     cci__rc_item *item = NULL;
@@ -4210,7 +4220,7 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
         /* memory that was deregistered while the queue pair was being stopped for that */
         if (why == IBV_WC_LOC_PROT_ERR && conn->phase == CCI__RC_DRAINING) break;
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, cci__ibv.wc_status_str(why), 0);
-        if (conn->conn.state == CCI_CONN_OPEN) cci__rc_break(ep, conn, CCI_ERROR);
+        if (conn->conn.state == CCI_CONN_OPEN && !cci__rc_may_renew(conn)) cci__rc_break(ep, conn, CCI_ERROR);
         break;
     }
     ep->under_way -= number + 1 - conn->retired;
@@ -5453,7 +5463,7 @@ static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
     conn->stuck++;
     if (conn->answered && conn->stuck >= CCI__RC_STUCK << conn->renewals) {
         conn->answered = 0;
-        conn->renewals = (uint8_t)cci__min32(conn->renewals + 1u, 3); /* perhaps it is just slow */
+        conn->renewals = (uint8_t)cci__min32(conn->renewals + 1u, CCI__RC_RENEWALS); /* perhaps it is just slow */
         cci_log(CCI_LOG_INFO, "verbs: a queue pair that stands still is made anew");
         cci__rc_drain(ep, conn);
         return;

@@ -15,6 +15,7 @@
  *     relaxed_fails, on_demand_fails, dmabuf_fails  registrations for relaxed ordering, of memory that is not pinned, and of
  *                                another device's memory are refused
  *     comp_vectors, no_moderation, post_takes, send_refuses
+ *     messages_fail, why         messages fail though nothing is wrong with them, before they arrive or after that
  *     make_takes_ns, is_held     making a queue pair takes time, or until a test lets it go on
  *     transport, max_srq, no_qp_type     what it is, and lacks
  *     gid_type, gid_interface, gid_fails its addresses: kinds, interfaces that are elsewhere, no way out
@@ -145,6 +146,9 @@ static struct {
     int no_moderation;        /* completion queues can't be modified */
     int post_takes;           /* receive buffers that are taken of a batch before the rest is refused; 0: all */
     int send_refuses;         /* errno of work requests on connections */
+    int messages_fail;        /* so many of the next messages on connections: every second after it has arrived; where it
+                               * is negative, none arrives */
+    enum ibv_wc_status why;   /* ... with this status */
     int last_wqe;             /* polls after which a queue pair that failed has given its receive buffer back and tells so; -1: it
                                * gives it back at once and never tells */
     /* what a test may read */
@@ -659,7 +663,12 @@ FAKE_FN void fake_run(fake_qp *q) {
             return;
         }
         if (is_send) {
-            if (!fake_arrive(peer, wr, local, length)) {
+            if (fake.messages_fail >= 0 && (fake.messages_fail & 1) == 0 && !fake_arrive(peer, wr, local, length)) {
+                return;
+            }
+            if (fake.messages_fail != 0) {
+                fake.messages_fail += fake.messages_fail < 0 ? 1 : -1;
+                fake_refuse(q, peer, fake.why);
                 return;
             }
         } else if (remote == NULL && length > 0) {

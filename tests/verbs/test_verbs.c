@@ -3122,6 +3122,35 @@ static void rc_posts_refused(void **state) {
     assert_int_equal(rc_of(0)->under_way, 0);
 }
 
+/* An adapter refuses messages with which nothing is wrong, some of which had arrived. */
+static void rc_messages_fail(void **state) {
+    static const enum ibv_wc_status why[] = {IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_OP_ERR,   IBV_WC_LOC_QP_OP_ERR,
+                                             IBV_WC_LOC_LEN_ERR,     IBV_WC_BAD_RESP_ERR, IBV_WC_GENERAL_ERR};
+    uint32_t sent = 0, i, k;
+    (void)state;
+    ends_begin("", CCI_CONN_ATTR_RO);
+    for (i = 0; i < sizeof why / sizeof *why; i++) {
+        for (k = 0; k < 40; k++) {
+            if (k % 10 == 0) {
+                fake.why = why[i];
+                fake.messages_fail = 1 + (int)k / 20;
+            }
+            sent++;
+            assert_int_equal(cci_send(rc_side[0].newest, &sent, sizeof sent, NULL, 0), CCI_SUCCESS);
+            if (k % 3 == 0) ENDS_AWAIT(rc_side[0].done == sent && rc_side[1].got == sent);
+        }
+        ENDS_AWAIT(rc_side[0].done == sent && rc_side[1].got == sent);
+        assert_int_equal(fake.messages_fail, 0);
+    }
+    assert_int_equal(rc_side[0].failed, 0);
+    fake.messages_fail = -1000; /* nothing gets on any more */
+    assert_int_equal(cci_send(rc_side[0].newest, &sent, sizeof sent, NULL, 0), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].failed == 1);
+    assert_in_range(-fake.messages_fail, 990, 998);
+    assert_int_equal(rc_side[1].got, sent);
+    fake.messages_fail = 0;
+}
+
 static void posts_refused(void **state) {
     cci_connection_t *connection;
     int i, n;
@@ -3351,6 +3380,7 @@ int main(int argc, char **argv) {
         TEST(rc_early, "mode = rc: no message comes before its connection when the queue pair fails meanwhile"),
         TEST(rc_crossing, "mode = rc: sides that begin anew at the same time, and again, come to an end"),
         TEST(rc_datagrams_move, "mode = rc: peers follow a queue pair for datagrams that has got another number"),
+        TEST(rc_messages_fail, "mode = rc: messages that an adapter refuses without a reason come once, over a new queue pair"),
         TEST(rc_often, "mode = rc: queues that fail time and again lose and repeat no message"),
         TEST(rc_repair_fails, "mode = rc: what can't be repaired is a failed device, for all that is pending"),
         TEST(rc_destroying_fails, "mode = rc: what can't be destroyed is told in the log"),
