@@ -76,6 +76,19 @@
  * is exact; after an event it stays readable until CCI_EAGAIN, unless nothing is left to do. A program that takes one
  * event for each wake-up works too, with more wake-ups, if it waits for the level and not for an edge. A call from
  * another thread, such as cci_send(), arms the handle as well.
+ *   cci_arm_os_handle() can name the classes of events that wake (CCI_ARM_). Events of other classes wait without
+ * making the handle readable; cci_get_event() gives them in their order once the program is awake. It is woken for
+ * messages of any kind when they have taken all receive buffers, since no other could come any more. Someone has to do
+ * the library's work while the program sleeps:
+ *     progress = thread   the helper thread does. The handle is readable for events of the chosen classes alone.
+ *     otherwise           the program does. The handle is readable also when data arrives or a deadline has passed, as
+ *                         without classes. Such a program calls cci_arm_os_handle() again, which works and gives no
+ *                         event, and then the handle is readable only if it need not sleep on.
+ *   CCI_OPT_ENDPT_SEND_FD is a second descriptor, whatever the classes: readable while a CCI_EVENT_SEND waits, or while
+ * a cci_send() that got CCI_ENOBUFS could succeed, until it is tried again. It is exact, and no deadline and no arrival
+ * of data makes it readable: without a helper thread somebody must watch the OS handle too and do the work.
+ *   A message with CCI_FLAG_WAKE is like any other to a receiver that has not armed CCI_ARM_WAKE. The flag travels with
+ * the message: a peer of an older version ignores it. Messages behind an RMA don't carry it.
  *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out,
  * repetition and acknowledgement in the first call after its time. Between calls it may sleep for as long as
  * cci_next_deadline() says, if something wakes it when a packet arrives: the interrupt of a line for one.
@@ -221,6 +234,8 @@
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
  * CCI_NO_STATS          no statistics: CCI_OPT_ENDPT_STATS and CCI_OPT_CONN_STATS return CCI_ERR_NOT_IMPLEMENTED.
  *                       CCI_SMALL implies it.
+ * CCI_NO_WAKE           no choice of what wakes: cci_arm_os_handle() with classes, CCI_FLAG_WAKE and
+ *                       CCI_OPT_ENDPT_SEND_FD get CCI_ERR_NOT_IMPLEMENTED. CCI_SMALL implies it.
  * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 4 KB
  *                       of code less. Links can ask for "fixed" alone, and need not.
  * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
@@ -302,6 +317,9 @@
 #endif
 #ifndef CCI_NO_STATS
 #define CCI_NO_STATS
+#endif
+#ifndef CCI_NO_WAKE
+#define CCI_NO_WAKE
 #endif
 #ifndef CCI_SMALL_CONNECTIONS
 #define CCI_SMALL_CONNECTIONS 2
@@ -501,10 +519,11 @@ typedef enum cci_status {
 
 #define CCI_FLAG_BLOCKING (1 << 0) /* return when the operation is complete; its status is the function's            */
 #define CCI_FLAG_NO_COPY (1 << 1)  /* the buffer stays untouched until the completion: it need not be copied         */
-#define CCI_FLAG_SILENT (1 << 3)   /* no completion event                                                             */
-#define CCI_FLAG_READ (1 << 4)     /* RMA from remote to local memory; registration: peers may read                   */
-#define CCI_FLAG_WRITE (1 << 5)    /* RMA from local to remote memory; registration: peers may write                  */
-#define CCI_FLAG_FENCE (1 << 6)    /* all earlier RMAs of the connection complete remotely before this and later ones */
+#define CCI_FLAG_WAKE (1 << 2)   /* beyond CCI 0.3.0: wakes a receiver that sleeps until such a message comes         */
+#define CCI_FLAG_SILENT (1 << 3) /* no completion event                                                             */
+#define CCI_FLAG_READ (1 << 4)   /* RMA from remote to local memory; registration: peers may read                   */
+#define CCI_FLAG_WRITE (1 << 5)  /* RMA from local to remote memory; registration: peers may write                  */
+#define CCI_FLAG_FENCE (1 << 6)  /* all earlier RMAs of the connection complete remotely before this and later ones */
 
 #define CCI_CAPS_THREAD_SAFETY (1u << 0) /* in cci_init()'s caps: calls may come from any thread */
 
@@ -703,7 +722,11 @@ typedef enum cci_opt_name {
     /* uint32_t, get and set: 1 begins, with all at 0, to count for each connection what the first part of
      * cci_conn_stats_t tells; 0, the default, ends it. Takes about 150 bytes for each connection. CCI_ERANGE: another
      * value. CCI_ENOMEM */
-    CCI_OPT_ENDPT_CONN_STATS
+    CCI_OPT_ENDPT_CONN_STATS,
+    /* cci_os_handle_t, get: a second descriptor, for whoever sends; see cci_arm_os_handle(). It belongs to the endpoint;
+     * the first call makes it. CCI_EINVAL: the endpoint has no OS handle. CCI_ERR_NOT_IMPLEMENTED: there are no
+     * descriptors, or the transport can't. CCI_ENOMEM: no more files can be open */
+    CCI_OPT_ENDPT_SEND_FD
 } cci_opt_name_t;
 
 /* Beyond CCI 0.3.0: what an endpoint has done since it was created, and what it has now. Any thread may ask. Counters
@@ -778,6 +801,7 @@ typedef struct cci_alignment {
 #define CCI_CAN_RMA_SHARED (1u << 3)   /* peers of this host can map what cci_rma_alloc() gives                 */
 #define CCI_CAN_RMA_HARDWARE (1u << 4) /* the adapter executes RMA: nothing of the target's program need run    */
 #define CCI_CAN_SEAL (1u << 5) /* packets are sealed by the program's cipher; false without cci_setup()'s hooks */
+#define CCI_CAN_WAKE (1u << 9) /* CCI_FLAG_WAKE and the classes of cci_arm_os_handle()                           */
 
 /* Those of a device are the most that an endpoint of it can have; those of an endpoint, the most of its connections. */
 typedef struct cci_caps {
@@ -887,9 +911,19 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* ---- getting events [4.5] --------------------------------------------------------------------------------------- */
 
-/* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed, as a cci_get_event()
- * that returns CCI_EAGAIN does. Calling it is optional.
- * flags: 0. CCI_EINVAL: endpoint is NULL or has no OS handle, or flags is not 0. */
+/* What wakes a program that sleeps on the OS handle, beyond CCI 0.3.0. */
+#define CCI_ARM_RECV (1 << 0)  /* CCI_EVENT_RECV */
+#define CCI_ARM_SEND (1 << 1)  /* CCI_EVENT_SEND */
+#define CCI_ARM_OTHER (1 << 2) /* all other events */
+#define CCI_ARM_WAKE (1 << 3)  /* CCI_EVENT_RECV of a message that was sent with CCI_FLAG_WAKE */
+
+/* Makes the OS handle ready for sleeping: what has come is taken in, what is outstanding is sent and the next deadline
+ * armed, as a cci_get_event() that returns CCI_EAGAIN does. Calling it is optional.
+ * flags: 0, all events make the handle readable; or, beyond CCI 0.3.0, a set of CCI_ARM_: those alone, until the next
+ * call says otherwise. The handle is readable at once if such an event waits. cci_get_event() gives all events in their
+ * order as ever; after it has given one, the handle stays readable until CCI_EAGAIN or the next call. See SLEEPING in
+ * >>manual for who does the library's work meanwhile. CCI_EINVAL: endpoint is NULL or has no OS handle, or flags has a
+ * bit that is no CCI_ARM_. CCI_ERR_NOT_IMPLEMENTED: the transport can't choose (CCI_CAN_WAKE). */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
 /* Beyond CCI 0.3.0, for programs without an OS handle: `*ns` becomes the nanoseconds from now, by the transport's
@@ -919,10 +953,10 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 
 /* Sends a message of up to connection->max_send_size bytes. The buffer is the program's again on return, with
  * CCI_FLAG_NO_COPY on completion. Reliable: completes when the peer has it; unreliable: when it has left. Flags:
- * BLOCKING, NO_COPY, SILENT; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or
+ * BLOCKING, NO_COPY, SILENT, WAKE; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or
  * receives multicast, msg_ptr is NULL and msg_len is not 0, or flags has FENCE or a bit that is no CCI_FLAG_.
  * CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also
- * the statuses of CCI_EVENT_SEND. */
+ * the statuses of CCI_EVENT_SEND. CCI_ERR_NOT_IMPLEMENTED: WAKE, and the transport can't (CCI_CAN_WAKE). */
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags);
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
@@ -1289,6 +1323,9 @@ typedef struct cci_link_info {
     int (*refused)(void *link, const cci_link_addr_t *to);
     const uint64_t *system_calls;  /* NULL, or where the link counts them, under the endpoint's lock              */
     const cci_link_state_t *state; /* NULL, or what `up` brings up to date                                       */
+    /* NULL, or: the OS handle is not readable any more (1) when something is to be received, since the helper thread
+     * sees to that; or again (0) */
+    void (*hold)(void *link, int holds);
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -1899,7 +1936,7 @@ CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t n
 /* Leaves of what an endpoint can do what one of its connections can. */
 CCI__UNUSED static void cci__caps_of_connection(const struct cci_connection *connection, cci_caps_t *caps) {
     const cci_conn_attribute_t attribute = connection->attribute;
-    uint64_t can = caps->can & CCI_CAN_SEAL;
+    uint64_t can = caps->can & (CCI_CAN_SEAL | CCI_CAN_WAKE);
     if (attribute == CCI_CONN_ATTR_RO) can |= caps->can & CCI_CAN_ORDERED;
     if (attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU)
         can |= caps->can & (CCI_CAN_RMA | CCI_CAN_RMA_SHARED | CCI_CAN_RMA_HARDWARE);
@@ -4372,6 +4409,7 @@ extern "C" {
 #endif
 
 #define CCI__FRAME_AFTER 1u /* MESSAGE: not before the one just before it; VOID: takes that one along */
+#define CCI__FRAME_WAKE 4u  /* MESSAGE: for a receiver that sleeps until such a one comes */
 
 #define CCI_REL_HEADER 24u /* bytes in front of the frames that the user of this layer writes */
 #define CCI_REL_HEAD 224u  /* bytes of a packet's head at most */
@@ -5364,6 +5402,16 @@ CCI_API int cci_rel_lend(cci_rel_t *rel, const void *data, uint32_t length, cci_
     cci__rel_single(rel, item, length, op);
     return CCI_SUCCESS;
 }
+
+#ifndef CCI_NO_WAKE
+/* Marks the message of `length` bytes that was issued last, and of which nothing has left. */
+static CCI__RARE void cci__rel_mark_wake(cci_rel_t *rel, uint32_t length) {
+    cci_rel_item_t *item = CCI__CONTAINER(rel->items.prev, cci_rel_item_t, node);
+    uint8_t *frame = item->kind == CCI__ITEM_RUN ? item->frames + item->length - (8 + cci__pad8(length)) : item->head;
+    CCI_ASSERT(frame[0] == CCI__FRAME_MESSAGE);
+    frame[1] |= CCI__FRAME_WAKE;
+}
+#endif
 
 static void cci__rel_open_rma(cci_rel_t *rel, cci_rel_item_t *item) {
     if (!(item->flags & CCI__ITEM_RMA)) rel->rma_open++;
@@ -8946,6 +8994,153 @@ CCI__UNUSED static int cci__notices_set(cci__notices_t *notices, cci_endpoint_ba
 #endif
 #endif /* CCI__NOTICES */
 
+/* ---- what wakes a program, if it chooses: for all engines ---- */
+
+#if defined(CCI_CONN_IMPLEMENTED) && (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) &&           \
+    !defined(CCI__WAKES)
+#ifdef CCI_NO_WAKE
+#define CCI__WAKES(statement) ((void)0)
+#define CCI__CAN_WAKE 0u
+#else
+#define CCI__WAKES(statement) statement
+#define CCI__CAN_WAKE CCI_CAN_WAKE
+#if CCI_POSIX
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CCI__WAKES_REFUSED 16u /* connections that are remembered */
+
+typedef struct cci__refusal {
+    uint32_t index, length; /* of the connection, and bytes of the message */
+} cci__refusal_t;
+
+typedef struct cci__wakes {
+    int classes;     /* CCI_ARM_, 0: all */
+    int fd[2];       /* a pipe: what CCI_OPT_ENDPT_SEND_FD gives, and its other end; valid if has_fd */
+    uint8_t is_used; /* classes, or has_fd */
+    uint8_t has_fd, is_signalled;
+    uint8_t heard;     /* a message with CCI_FLAG_WAKE waits, or has waited when others still do */
+    uint8_t ends;      /* the events about a connection's end are behind its messages */
+    uint8_t overflows; /* more connections than are remembered were refused: nothing is known of them */
+    uint32_t refused_count;
+    cci__refusal_t refused[CCI__WAKES_REFUSED]; /* the last send of each got CCI_ENOBUFS */
+} cci__wakes_t;
+
+CCI__UNUSED static void cci__wakes_choose(cci__wakes_t *wakes, int classes) {
+    wakes->classes = classes;
+    wakes->is_used = classes != 0 || wakes->has_fd;
+}
+
+/* Is there an event in a queue that completes an operation (1), or one that doesn't (0)? */
+static int cci__wakes_find(const cci_evq_fifo_t *fifo, int is_completion) {
+    const cci_evq_event_t *event;
+    for (event = fifo->head; event; event = event->next)
+        if ((event->pool == CCI_EVQ_OPERATION) == is_completion && event->pool != CCI_EVQ_RECV) return 1;
+    return 0;
+}
+
+/* Is there a message in a queue? */
+CCI__UNUSED static int cci__wakes_has_messages(const cci_evq_fifo_t *fifo) {
+    const cci_evq_event_t *event = fifo->head;
+    while (event && event->pool != CCI_EVQ_RECV) event = event->next;
+    return event != NULL;
+}
+
+/* Does an event wait for which the handle is to be readable? Besides those in `evq` there are messages, and perhaps
+ * `received`, a queue with messages and other events. */
+CCI__UNUSED static int cci__wakes_due(cci__wakes_t *wakes, const cci_evq_t *evq, const cci_evq_fifo_t *received,
+                                      int has_messages, int is_full) {
+    const int classes = wakes->classes ? wakes->classes : CCI_ARM_RECV | CCI_ARM_SEND | CCI_ARM_OTHER;
+    if (!has_messages) wakes->heard = wakes->ends = 0;
+    if ((has_messages && (is_full || (classes & CCI_ARM_RECV))) || ((classes & CCI_ARM_WAKE) && wakes->heard)) return 1;
+    if ((classes & CCI_ARM_SEND) && cci__wakes_find(&evq->done, 1)) return 1;
+    return (classes & CCI_ARM_OTHER) && (wakes->ends || evq->urgent.head || cci__wakes_find(&evq->done, 0) ||
+                                         (received && cci__wakes_find(received, 0)));
+}
+
+/* What CCI_OPT_ENDPT_SEND_FD gives. */
+CCI__UNUSED static int cci__wakes_open(cci__wakes_t *wakes, void *val) {
+#if CCI_POSIX
+    if (!wakes->has_fd) {
+#ifdef __linux__
+        if (pipe2(wakes->fd, O_CLOEXEC | O_NONBLOCK) != 0) return CCI_ENOMEM;
+#else
+        int i;
+        if (pipe(wakes->fd) != 0) return CCI_ENOMEM;
+        for (i = 0; i < 2; i++) {
+            (void)fcntl(wakes->fd[i], F_SETFD, FD_CLOEXEC);
+            (void)fcntl(wakes->fd[i], F_SETFL, O_NONBLOCK);
+        }
+#endif
+        wakes->has_fd = wakes->is_used = 1;
+    }
+    memcpy(val, &wakes->fd[0], sizeof(cci_os_handle_t));
+    return CCI_SUCCESS;
+#else
+    (void)wakes, (void)val;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#endif
+}
+
+/* At the end, and in the child of fork(). */
+CCI__UNUSED static void cci__wakes_close(cci__wakes_t *wakes) {
+#if CCI_POSIX
+    int had_fd = wakes->has_fd;
+    wakes->has_fd = wakes->is_used = 0;
+    if (had_fd) {
+        close(wakes->fd[0]);
+        close(wakes->fd[1]);
+    }
+#else
+    (void)wakes;
+#endif
+}
+
+/* Makes the second descriptor readable or not. */
+CCI__UNUSED static void cci__wakes_signal(cci__wakes_t *wakes, int readable) {
+#if CCI_POSIX
+    char byte = 0;
+    ssize_t n;
+    if (readable == wakes->is_signalled) return;
+    wakes->is_signalled = (uint8_t)readable;
+    n = readable ? write(wakes->fd[1], &byte, 1) : read(wakes->fd[0], &byte, 1);
+    (void)n;
+#else
+    (void)wakes, (void)readable;
+#endif
+}
+
+/* The connection is gone, or what it sent last was not refused. */
+CCI__UNUSED static void cci__wakes_forget(cci__wakes_t *wakes, uint32_t index) {
+    uint32_t i;
+    for (i = 0; i < wakes->refused_count; i++)
+        if (wakes->refused[i].index == index) wakes->refused[i--] = wakes->refused[--wakes->refused_count];
+    if (wakes->refused_count == 0) wakes->overflows = 0; /* they have had their chance */
+}
+
+/* A connection has sent. Called only where there is a second descriptor. */
+CCI__UNUSED static void cci__wakes_note(cci__wakes_t *wakes, uint32_t index, uint32_t length, int is_refused) {
+    cci__wakes_forget(wakes, index);
+    if (!is_refused) return;
+    if (wakes->refused_count == CCI__WAKES_REFUSED) {
+        wakes->overflows = 1;
+        return;
+    }
+    wakes->refused[wakes->refused_count].index = index;
+    wakes->refused[wakes->refused_count++].length = length;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+#endif /* CCI__WAKES */
+
 #ifdef CCI_SMALL
 #define CCI__TELLS(statement) ((void)0) /* such a machine does without CCI_EVENT_STATUS */
 #else
@@ -9129,6 +9324,7 @@ typedef char cci__dconn_peer_is_second[offsetof(cci__dconn_t, peer) == sizeof(cc
 #define CCI__CONN_PARKED 16u  /* the peer doesn't answer: only its messages are kept */
 #define CCI__CONN_DOUBTED 32u /* it had its turn since then, and nothing was acknowledged */
 #define CCI__CONN_REFUSED 64u /* others have the blocks that the program wanted in the connection's turn: it goes on */
+#define CCI__CONN_DENIED 128u /* its last send got CCI_ENOBUFS, and the program has a descriptor for that */
 
 typedef struct cci__memory {
     struct cci__memory *next;
@@ -9202,6 +9398,9 @@ typedef struct cci__dgram {
 #ifndef CCI_SMALL
     cci__notices_t notices;
     cci_link_state_t link_state; /* as the link told it last */
+#endif
+#ifndef CCI_NO_WAKE
+    cci__wakes_t wakes;
 #endif
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
@@ -10304,7 +10503,10 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
  * behind the completions that which the program has asked for. */
 static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event;
-    if (conn->active && conn->active->runs) return;
+    if (conn->active && conn->active->runs) {
+        CCI__WAKES(if (conn->keepalive_us || (conn->conn.flags & CCI__CONN_UNTOLD)) ep->wakes.ends = 1);
+        return;
+    }
     if (conn->keepalive_us) cci__dgram_post_keepalive(ep, conn);
     if (!(conn->conn.flags & CCI__CONN_UNTOLD)) return;
     event = cci__dgram_control_event(ep);
@@ -10559,6 +10761,19 @@ static CCI__RARE void cci__dgram_tally_run(const cci__dgram_t *ep, const cci__dc
 }
 #endif
 
+#ifndef CCI_NO_WAKE
+/* Is a message among those that wait in a packet which was sent with CCI_FLAG_WAKE? */
+static CCI__RARE int cci__run_wakes(const cci_rel_run_t *run) {
+    const uint8_t *frame = (const uint8_t *)run + run->begin;
+    uint32_t left;
+    for (left = run->count; left > 0; left--) {
+        if (frame[0] == CCI__FRAME_MESSAGE && (frame[1] & CCI__FRAME_WAKE)) return 1;
+        frame += cci_rel_frame_size(frame);
+    }
+    return 0;
+}
+#endif
+
 static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
@@ -10571,6 +10786,7 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     run->next = NULL;
     *active->runs_tail = run;
     active->runs_tail = &run->next;
+    CCI__WAKES(if (CCI__UNLIKELY(ep->wakes.classes & CCI_ARM_WAKE)) ep->wakes.heard |= (uint8_t)cci__run_wakes(run));
     CCI__STATS(if (CCI__UNLIKELY(ep->tallies.counted != NULL)) cci__dgram_tally_run(ep, active->conn, run));
 }
 
@@ -11555,19 +11771,76 @@ static uint64_t cci__dgram_sleep_deadline(cci__dgram_t *ep) {
     return cci__dgram_deadline(ep);
 }
 
+#ifndef CCI_NO_WAKE
+/* Does the helper thread alone do the work, since the program chooses what wakes it? */
+static int cci__dgram_thread_works(const cci__dgram_t *ep) {
+#ifdef CCI_NO_THREADS
+    (void)ep;
+    return 0;
+#else
+    return ep->has_thread && ep->wakes.classes != 0;
+#endif
+}
+
+/* Could a send succeed that was refused? Also where it would fail for another reason. */
+static int cci__dgram_may_send(cci__dgram_t *ep, const cci__refusal_t *refusal) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, refusal->index);
+    cci__active_t *active = conn->active;
+    if (conn->conn.state != CCI_CONN_OPEN || (conn->conn.flags & CCI__CONN_UNREADY)) return 1;
+    if (!active) return !(conn->conn.flags & CCI__CONN_WAITING);
+    if (ep->waiting_count > 0 && !cci__list_empty(&active->rel.items) &&
+        (active->rel.leaving || active->rel.probes >= 2))
+        return 0;
+    if (active->op_count >= ep->send_buf_count + CCI__DGRAM_BULKS ||
+        (!ep->free_ops && ep->stores[CCI__STORE_OPS].made >= ep->stores[CCI__STORE_OPS].most))
+        return 0;
+    return cci__rel_has_blocks(&active->rel, 1, 8 + cci__pad8(refusal->length));
+}
+
+/* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
+static CCI__RARE int cci__dgram_wakes(cci__dgram_t *ep) {
+    cci__wakes_t *wakes = &ep->wakes;
+    int has_messages = !cci__list_empty(&ep->inbox);
+    if (wakes->has_fd) {
+        int readable = wakes->overflows || cci__wakes_find(&ep->evq.done, 1);
+        uint32_t i;
+        for (i = 0; i < wakes->refused_count && !readable; i++) readable = cci__dgram_may_send(ep, &wakes->refused[i]);
+        cci__wakes_signal(wakes, readable);
+    }
+    return cci__wakes_due(wakes, &ep->evq, NULL, has_messages, has_messages && cci__dgram_buffers_left(ep) == 0);
+}
+
+/* A send has ended with a status, where there is a second descriptor. */
+static CCI__RARE void cci__dgram_note_send(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t length, int status) {
+    int is_refused = status == CCI_ENOBUFS || status == CCI_EAGAIN;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_DENIED;
+    conn->conn.flags |= (uint16_t)(is_refused ? CCI__CONN_DENIED : 0);
+    cci__wakes_note(&ep->wakes, conn->conn.index % CCI__CONN_MOST, length, is_refused);
+}
+#endif
+
 /* Makes the OS handle tell the truth, and the helper thread look again. At the end of every call that may have changed
  * either. */
 static void cci__dgram_arm(cci__dgram_t *ep) {
     uint64_t deadline_ns;
+    int readable;
     if (!ep->has_fd && !ep->info.progress_thread) return;
     deadline_ns = cci__dgram_deadline(ep);
     if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns && ep->link->wake) {
         ep->thread_until_ns = 0; /* once is enough */
         ep->link->wake(ep->handle);
     }
-    if (!ep->has_fd || !ep->link->arm) return;
+    if (!ep->has_fd) return;
+    readable = cci__dgram_has_events(ep);
+#ifndef CCI_NO_WAKE
+    if (CCI__UNLIKELY(ep->wakes.is_used)) {
+        readable = cci__dgram_wakes(ep);
+        if (cci__dgram_thread_works(ep)) deadline_ns = CCI__NEVER;
+    }
+#endif
+    if (!ep->link->arm) return;
     if (!ep->os_handle.is_awake && deadline_ns < ep->os_handle.armed_ns) deadline_ns = cci__dgram_sleep_deadline(ep);
-    if (cci__handle_set(&ep->os_handle, cci__dgram_has_events(ep), deadline_ns, ep->now_ns))
+    if (cci__handle_set(&ep->os_handle, readable, deadline_ns, ep->now_ns))
         ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
 }
 
@@ -11919,6 +12192,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
     cci_release(ep->waiting[0].index);
     cci_release(ep->waiting[1].index);
     if (ep->handle) ep->link->close(ep->handle);
+    CCI__WAKES(cci__wakes_close(&ep->wakes));
     cci__lock_destroy(&ep->lock);
     while (block) {
         cci__memory_t *next = block->next;
@@ -11963,6 +12237,7 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
 
 static void cci__dgram_forked(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    CCI__WAKES(cci__wakes_close(&ep->wakes));
     if (ep->info.forked) ep->info.forked(ep->handle);
 }
 
@@ -12293,6 +12568,7 @@ static int cci__dgram_disconnect(struct cci_connection *connection) {
             ep->groups[i] = ep->groups[--ep->group_count];
         }
     }
+    CCI__WAKES(cci__wakes_forget(&ep->wakes, conn->conn.index % CCI__CONN_MOST));
     cci__dgram_begin_close(ep, conn);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
@@ -12302,11 +12578,33 @@ static int cci__dgram_disconnect(struct cci_connection *connection) {
 
 /* ---- events ---- */
 
+#ifndef CCI_NO_WAKE
+/* From now on other classes of events wake. */
+static void cci__dgram_choose(cci__dgram_t *ep, int classes) {
+    const cci_list_t *node;
+    const cci_rel_run_t *run;
+    cci__wakes_choose(&ep->wakes, classes);
+    ep->wakes.heard = 0;
+    for (node = ep->inbox.next; (classes & CCI_ARM_WAKE) && node != &ep->inbox; node = node->next)
+        for (run = CCI__CONTAINER(node, const cci__active_t, inbox)->runs; run; run = run->next)
+            ep->wakes.heard |= (uint8_t)cci__run_wakes(run);
+    if (cci__dgram_thread_works(ep) && ep->os_handle.armed_ns != CCI__NEVER) { /* the thread looks at the clock */
+        ep->os_handle.armed_ns = CCI__NEVER;
+        if (ep->link->arm) ep->link->arm(ep->handle, ep->os_handle.readable, CCI__NEVER);
+    }
+    if (ep->info.hold) ep->info.hold(ep->handle, cci__dgram_thread_works(ep));
+}
+#endif
+
 static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    (void)flags;
     if (!ep->has_fd) return CCI_EINVAL;
     cci__dgram_lock(ep);
+#ifdef CCI_NO_WAKE
+    (void)flags;
+#else
+    if (flags != ep->wakes.classes || (flags & CCI_ARM_WAKE)) cci__dgram_choose(ep, flags);
+#endif
     (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
     ep->os_handle.is_awake = 0;
     cci__dgram_arm(ep);
@@ -12777,6 +13075,7 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
 static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
     memset(caps, 0, sizeof *caps);
     caps->can = CCI_CAN_ORDERED;
+    caps->can |= CCI__CAN_WAKE;
     if (link->group && link->is_group) caps->can |= CCI_CAN_MULTICAST;
 #ifndef CCI_NO_RMA
     caps->can |= CCI_CAN_RMA;
@@ -12821,6 +13120,14 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
         break;
     case CCI_OPT_ENDPT_STATS: status = cci__dgram_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
     case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_get_counting(ep, val); break;
+#ifndef CCI_NO_WAKE
+    case CCI_OPT_ENDPT_SEND_FD:
+        status = ep->has_fd ? cci__wakes_open(&ep->wakes, val) : (int)CCI_EINVAL;
+        cci__dgram_arm(ep);
+        break;
+#else
+    case CCI_OPT_ENDPT_SEND_FD: status = CCI_ERR_NOT_IMPLEMENTED; break;
+#endif
     default: status = CCI_EINVAL; break;
     }
     cci__dgram_unlock(ep);
@@ -12953,9 +13260,9 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
                                   uint32_t length, int flags) {
     cci__active_t *active = conn->active;
     if (flags != CCI_FLAG_SILENT || count != 1 || !active || !ep->is_quick || conn->conn.state != CCI_CONN_OPEN ||
-        (conn->conn.flags & CCI__CONN_UNREADY) || active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
-        active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST || ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED ||
-        !cci_rel_join(&active->rel, data, length, ep->now_ns))
+        (conn->conn.flags & (CCI__CONN_UNREADY | CCI__CONN_DENIED)) || active->rel.in_flight == 0 ||
+        cci__list_empty(&active->ready) || active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST ||
+        ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED || !cci_rel_join(&active->rel, data, length, ep->now_ns))
         return 0;
     active->unsent_bytes += length + 8;
     ep->unclocked++;
@@ -13014,6 +13321,8 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     ep->issued++;
     op = cci__dgram_op(ep, conn, context, flags, &status);
     if (status == CCI_SUCCESS) status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
+    CCI__WAKES(if (CCI__UNLIKELY((flags & CCI_FLAG_WAKE) && status == CCI_SUCCESS))
+                   cci__rel_mark_wake(&active->rel, length));
     if (status != CCI_SUCCESS) {
         cci__dgram_undo_op(ep, active, op);
         if (cci__list_empty(&active->rel.items)) {
@@ -13044,6 +13353,12 @@ static int cci__dgram_sendv(struct cci_connection *connection, const struct iove
     status = cci__dgram_join(ep, conn, data, count, (uint32_t)length, flags)
                  ? CCI_SUCCESS
                  : cci__dgram_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
+#ifndef CCI_NO_WAKE
+    if (CCI__UNLIKELY(ep->wakes.has_fd)) {
+        cci__dgram_note_send(ep, conn, (uint32_t)length, status);
+        cci__dgram_arm(ep);
+    }
+#endif
     cci__dgram_unlock(ep);
     return status;
 }
@@ -14893,8 +15208,14 @@ static void *cci__context_of(const void *context) {
 
 /* What a call may have in its flags; not all of it means something to each. */
 #define CCI__FLAGS                                                                                                     \
-    (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE)
+    (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE |        \
+     CCI_FLAG_WAKE)
+#ifdef CCI_NO_WAKE
+#define CCI__SEND_FLAGS (CCI__FLAGS & ~(CCI_FLAG_FENCE | CCI_FLAG_WAKE))
+#else
 #define CCI__SEND_FLAGS (CCI__FLAGS & ~CCI_FLAG_FENCE)
+#endif
+#define CCI__CLASSES (CCI_ARM_RECV | CCI_ARM_SEND | CCI_ARM_OTHER | CCI_ARM_WAKE)
 
 /* Logs which argument is refused, and why; the status for it. */
 static int cci__refuse(const char *function, const char *why) {
@@ -15109,8 +15430,11 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     if (endpoint == NULL) return CCI_EINVAL;
-    if (flags != 0) return cci__flags_refuse("cci_arm_os_handle()", flags);
+    if (flags & ~CCI__CLASSES) return cci__flags_refuse("cci_arm_os_handle()", flags & ~CCI__CLASSES);
     if (base->ops->arm_os_handle == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+#ifdef CCI_NO_WAKE
+    if (flags != 0) return CCI_ERR_NOT_IMPLEMENTED;
+#endif
     return base->ops->arm_os_handle(base, flags);
 }
 
@@ -15321,6 +15645,7 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_ENDPT_RMA_ALIGN:
     case CCI_OPT_ENDPT_EVENT_MASK:
     case CCI_OPT_ENDPT_STATS:
+    case CCI_OPT_ENDPT_SEND_FD:
     case CCI_OPT_ENDPT_CONN_STATS: return 'e';
     case CCI_OPT_CONN_STATS:
     case CCI_OPT_CONN_SEND_TIMEOUT:
@@ -15353,7 +15678,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
     if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
     if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_CONN_PEER_URI ||
-        name == CCI_OPT_CAPS || name == CCI_OPT_ENDPT_STATS || name == CCI_OPT_CONN_STATS)
+        name == CCI_OPT_CAPS || name == CCI_OPT_ENDPT_STATS || name == CCI_OPT_CONN_STATS ||
+        name == CCI_OPT_ENDPT_SEND_FD)
         return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
@@ -15403,6 +15729,9 @@ static inline int cci__send_is_legal(const cci_connection_t *connection, int fla
 }
 
 static CCI__RARE int cci__send_refuse(int flags) {
+#ifdef CCI_NO_WAKE
+    if ((flags & ~CCI__SEND_FLAGS) == CCI_FLAG_WAKE) return CCI_ERR_NOT_IMPLEMENTED;
+#endif
     if (flags & ~CCI__SEND_FLAGS) return cci__flags_refuse("cci_send()", flags & ~CCI__SEND_FLAGS);
     return CCI_EINVAL;
 }
@@ -15654,7 +15983,8 @@ extern "C" {
 #define CCI__TINY_SILENT 0x2000 /* besides the program's flags: a part of an operation whose other part reports */
 #define CCI__TINY_JOINED 0x4000 /* the message behind the write or read before it                            */
 #define CCI__TINY_FLAGS                                                                                                \
-    (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE)
+    (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE |        \
+     CCI_FLAG_WAKE)
 #define CCI__TINY_EARLY_EVENTS                                                                                         \
     (1u << CCI_EVENT_CONNECT | 1u << CCI_EVENT_CONNECT_REQUEST | 1u << CCI_EVENT_ACCEPT |                              \
      1u << CCI_EVENT_KEEPALIVE_TIMEDOUT)
@@ -17280,6 +17610,7 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
     cci__tiny_op_t *op;
     uint32_t i, length = 0;
     if (!connection || (!data && iovcnt > 0) || (flags & (~CCI__TINY_FLAGS | CCI_FLAG_FENCE))) return CCI_EINVAL;
+    if (flags & CCI_FLAG_WAKE) return CCI_ERR_NOT_IMPLEMENTED;
     if ((flags & CCI_FLAG_NO_COPY) && (flags & CCI_FLAG_SILENT) && connection->attribute != CCI_CONN_ATTR_RO)
         return CCI_EINVAL;
     for (i = 0; i < iovcnt; i++) {
@@ -17559,6 +17890,7 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
         if (number & ~(1u << CCI_EVENT_DISCONNECT)) return CCI_EINVAL;
         ep->mask = number;
         return CCI_SUCCESS;
+    case CCI_OPT_ENDPT_SEND_FD:
     case CCI_OPT_ENDPT_CONN_STATS: return CCI_ERR_NOT_IMPLEMENTED;
     default: return CCI_EINVAL;
     }

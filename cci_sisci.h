@@ -6186,6 +6186,7 @@ enum {                     /* records */
 #define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
 #define CCI__SISCI_ASKS 0x200u /* a program waits for its completion */
 #define CCI__SISCI_LAST 0x400u /* the rest of the ring is empty: as if a PAD came next */
+#define CCI__SISCI_WAKE 0x800u /* a message that was sent with CCI_FLAG_WAKE */
 
 enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
 
@@ -6255,6 +6256,7 @@ typedef struct cci__sisci_item {
     uint32_t length;
     uint8_t is_rma, is_read, has_message, dead, is_shared;
     uint8_t slots; /* that wait for an answer */
+    uint8_t is_wake;
     int status;
     uint64_t local_key, remote_key, local_offset, remote_offset, rma_length, begun, check;
     uint64_t deadline_ns; /* of a silent one, as in an operation */
@@ -6560,6 +6562,10 @@ typedef struct cci__sisci {
     cci__tallies_t tallies;
 #endif
     cci__notices_t notices;
+#ifndef CCI_NO_WAKE
+    cci__wakes_t wakes;
+    uint32_t wake_word; /* CCI__SISCI_WAKE while a message is posted that was sent with CCI_FLAG_WAKE, or 0 */
+#endif
     cci__sisci_group *groups;
     cci__sisci_port *port; /* of an adapter's library, or NULL */
     cci__sisci_door *door;
@@ -7912,6 +7918,7 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
         cci__sisci_gather(link->out_blocks + (size_t)number * link->card.block_size, data, count);
         cci__sisci_push(link, link->out_blocks + (size_t)number * link->card.block_size, length);
     }
+    CCI__WAKES(word |= link->ep->wake_word);
     lines = cci__sisci_span(link, lines, &word);
     if (op) cci__sisci_posted(link, op, lines, word |= CCI__SISCI_ASKS);
     cci__sisci_publish(link, record, lines, word, conn->conn.peer_index);
@@ -8651,11 +8658,15 @@ static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci
 /* The first item of the queue; 0 if it has to wait. */
 static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
     struct iovec piece;
+    int is_posted;
     if (item->is_rma && !cci__sisci_move(ep, link, item)) return 0;
     if (item->status == CCI_SUCCESS && item->has_message) {
         piece.iov_base = (void *)(uintptr_t)item->data;
         piece.iov_len = item->length;
-        if (!cci__sisci_post_message(link, item->conn, &piece, 1, item->length, item->op)) return 0;
+        CCI__WAKES(ep->wake_word = item->is_wake ? CCI__SISCI_WAKE : 0);
+        is_posted = cci__sisci_post_message(link, item->conn, &piece, 1, item->length, item->op);
+        CCI__WAKES(ep->wake_word = 0);
+        if (!is_posted) return 0;
         if (item->op) item->op->item = NULL;
     } else if (item->op) {
         cci__sisci_end_rma(ep, link, item->op, item->status);
@@ -9038,6 +9049,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     record->type = word & 0xff;
     record->is_void = (word & CCI__SISCI_VOID) != 0;
     if (word & CCI__SISCI_ASKS) link->ep->is_asked = 1;
+    CCI__WAKES(if (word & CCI__SISCI_WAKE) link->ep->wakes.heard = 1);
     record->length = word >> 16;
     record->data = line + CCI__SISCI_HEADER;
     record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
@@ -9088,8 +9100,9 @@ static inline CCI__SISCI_HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__si
     cci_evq_buffer_t *buffer = ep->evq.free_buffers;
     cci__sisci_conn *conn;
     int is_one = length <= CCI__SISCI_FIRST; /* line */
-    if ((word & (0xff | CCI__SISCI_VOID)) != CCI__SISCI_MESSAGE || length > CCI__SISCI_FIRST + CCI__SISCI_MORE ||
-        (!is_one && place + 1 == link->in_lines) || !event || !buffer || ep->evq.recv_out >= ep->evq.recv_limit)
+    if ((word & (0xff | CCI__SISCI_VOID | CCI__SISCI_WAKE)) != CCI__SISCI_MESSAGE ||
+        length > CCI__SISCI_FIRST + CCI__SISCI_MORE || (!is_one && place + 1 == link->in_lines) || !event || !buffer ||
+        ep->evq.recv_out >= ep->evq.recv_limit)
         return NULL;
     memcpy(header, line + 8, sizeof header);
     conn = cci__sisci_open_conn_of(ep, link, header[0]);
@@ -10912,6 +10925,35 @@ static int cci__sisci_has_events(const cci__sisci *ep) {
     return ep->evq.urgent.head || ep->evq.done.head || ep->received.head;
 }
 
+#ifndef CCI_NO_WAKE
+/* Could a send succeed that was refused? Also where it would fail for another reason. */
+static int cci__sisci_may_send(cci__sisci *ep, const cci__refusal_t *refusal) {
+    const cci__sisci_conn *conn = (const cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, refusal->index);
+    if (conn->conn.state != CCI_CONN_OPEN || !conn->link) return 1;
+    return (ep->free_ops || ep->op_made < ep->send_total + CCI__SISCI_EXTRA_OPS) &&
+           (ep->free_items || ep->item_made < ep->send_total || !conn->link->items);
+}
+
+/* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
+static CCI__RARE int cci__sisci_wakes(cci__sisci *ep) {
+    if (ep->wakes.has_fd) {
+        int readable = ep->wakes.overflows || cci__wakes_find(&ep->evq.done, 1);
+        uint32_t i;
+        for (i = 0; i < ep->wakes.refused_count && !readable; i++)
+            readable = cci__sisci_may_send(ep, &ep->wakes.refused[i]);
+        cci__wakes_signal(&ep->wakes, readable);
+    }
+    return cci__wakes_due(&ep->wakes, &ep->evq, &ep->received, cci__wakes_has_messages(&ep->received),
+                          ep->is_short || (ep->evq.free_buffer_count == 0 && ep->recv_made >= ep->recv_buf_count));
+}
+#endif
+
+/* Is the OS handle to be readable on account of events? */
+static int cci__sisci_is_due(cci__sisci *ep) {
+    CCI__WAKES(if (CCI__UNLIKELY(ep->wakes.is_used)) return cci__sisci_wakes(ep));
+    return cci__sisci_has_events(ep);
+}
+
 /* Tells a peer that it must interrupt from now on; 0: it can't be told. */
 static int cci__sisci_tell_sleep(cci__sisci_link *link) {
     if (!link->mirror) {
@@ -10971,7 +11013,7 @@ static void cci__sisci_arm(cci__sisci *ep) {
     int tries = 0;
     if (!ep->received.head) cci__sisci_acknowledge_all(ep);
     cci__sisci_flush(ep);
-    if (ep->has_fd && cci__sisci_has_events(ep)) {
+    if (ep->has_fd && cci__sisci_is_due(ep)) {
         cci__sisci_set_readable(ep, 1);
         return;
     }
@@ -10987,7 +11029,7 @@ static void cci__sisci_arm(cci__sisci *ep) {
     if (!ep->has_fd) return;
     for (tries = 0; tries < 4; tries++) {
         uint64_t deadline_ns = cci__sisci_timers(ep);
-        if (cci__sisci_has_events(ep)) break;
+        if (cci__sisci_is_due(ep)) break;
         if (cci__sisci_lie_down(ep)) {
             cci__sisci_flush(ep);
             ep->sleeping = 1;
@@ -11011,7 +11053,7 @@ static void *cci__sisci_help(void *arg) {
         int fds[2];
         idle = cci__sisci_pump(ep) ? 0 : idle + 1;
         deadline_ns = cci__sisci_timers(ep);
-        if (ep->has_fd) cci__sisci_set_readable(ep, cci__sisci_has_events(ep));
+        if (ep->has_fd) cci__sisci_set_readable(ep, cci__sisci_is_due(ep));
         cci__sisci_acknowledge_all(ep);
         if (idle < 8 || !cci__sisci_lie_down(ep)) {
             cci__sisci_flush(ep);
@@ -11166,6 +11208,7 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sisci_close_fd(ep->epoll);
     cci__sisci_close_fd(ep->self);
     cci__sisci_close_fd(ep->timer);
+    CCI__WAKES(cci__wakes_close(&ep->wakes));
     while (ep->shared) {
         cci__sisci_shared *shared = ep->shared;
         ep->shared = shared->next;
@@ -11207,6 +11250,7 @@ static void cci__sisci_forked(cci_endpoint_base_t *base) {
     fd[0] = ep->epoll, fd[1] = ep->self, fd[2] = ep->timer;
     ep->epoll = ep->self = ep->timer = -1;
     for (i = 0; i < 3; i++) cci__sisci_close_fd(fd[i]);
+    CCI__WAKES(cci__wakes_close(&ep->wakes));
 }
 
 static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
@@ -11484,6 +11528,7 @@ static int cci__sisci_disconnect(struct cci_connection *connection) {
         cci__sisci_unlock(ep);
         return CCI_EINVAL;
     }
+    CCI__WAKES(cci__wakes_forget(&ep->wakes, conn->conn.index % CCI__CONN_MOST));
     cci__sisci_forget(ep, conn);
     if (!link) {
         cci__sisci_leave_group(ep, (cci__sisci_group *)conn->data);
@@ -11507,9 +11552,10 @@ static int cci__sisci_disconnect(struct cci_connection *connection) {
 
 static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
-    (void)flags;
     if (!ep->has_fd) return CCI_EINVAL;
     cci__sisci_lock(ep);
+    CCI__WAKES(cci__wakes_choose(&ep->wakes, flags));
+    (void)flags;
     (void)cci__sisci_pump(ep);
     cci__sisci_arm(ep);
     cci__sisci_unlock(ep);
@@ -11814,7 +11860,8 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
 /* What endpoints can do: in the shared memory of this host, there with RMA by copies alone, and through an adapter. */
 #define CCI__SISCI_CAPS(can)                                                                                           \
     {                                                                                                                  \
-        CCI_CAN_ORDERED | CCI_CAN_RMA | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN, CCI__CONN_MOST, 65536, 65536, {        \
+        CCI_CAN_ORDERED | CCI_CAN_RMA | CCI__CAN_WAKE | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN, CCI__CONN_MOST, 65536, \
+            65536, {                                                                                                   \
             0                                                                                                          \
         }                                                                                                              \
     }
@@ -11881,6 +11928,14 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_STATS: cci__sisci_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
     case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->tallies, val); break;
 #endif
+#ifdef CCI_NO_WAKE
+    case CCI_OPT_ENDPT_SEND_FD: status = CCI_ERR_NOT_IMPLEMENTED; break;
+#else
+    case CCI_OPT_ENDPT_SEND_FD:
+        status = ep->has_fd ? cci__wakes_open(&ep->wakes, val) : (int)CCI_EINVAL;
+        if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
+        break;
+#endif
     default: status = CCI_EINVAL; break;
     }
     cci__sisci_unlock(ep);
@@ -11926,6 +11981,7 @@ static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_
     else if (name == CCI_OPT_CAPS) {
         cci__sisci_caps(ep, (cci_caps_t *)val);
         cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
+        if (!conn->link) ((cci_caps_t *)val)->can &= ~(uint64_t)CCI_CAN_WAKE; /* groups have no place for the flag */
     } else
         memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__sisci_unlock(ep);
@@ -11940,6 +11996,7 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
     cci__sisci_item *item = cci__sisci_new_item(ep, conn);
     if (!item) return CCI_ENOBUFS;
     item->has_message = 1;
+    item->is_wake = (flags & CCI_FLAG_WAKE) != 0;
     item->length = length;
     item->data = item->buffer;
     if ((flags & CCI_FLAG_NO_COPY) && op && count == 1)
@@ -11971,6 +12028,7 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
     cci__sisci_link *link = conn->link;
     cci__sisci_op *op = NULL;
     int status = CCI_SUCCESS, posted;
+    if (!link && (flags & CCI_FLAG_WAKE)) return CCI_ERR_NOT_IMPLEMENTED;
     if (!link) return cci__sisci_send_multicast(ep, conn, data, count, length, context, flags);
     if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
     if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
@@ -11981,8 +12039,10 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
         cci__sisci_issued(ep, conn, length);
         return cci__sisci_end_unready(ep, conn, op, flags);
     }
+    CCI__WAKES(ep->wake_word = flags & CCI_FLAG_WAKE ? CCI__SISCI_WAKE : 0);
     posted =
         !link->items && cci__list_empty(&link->owing) && cci__sisci_post_message(link, conn, data, count, length, op);
+    CCI__WAKES(ep->wake_word = 0);
     if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) /* what is unreliable and finds no room is lost */
         status = cci__sisci_queue(ep, link, conn, data, count, length, op, flags);
     if (status != CCI_SUCCESS) {
@@ -12048,6 +12108,13 @@ static uint64_t cci__sisci_length_of(const struct cci_connection *connection, co
     return length;
 }
 
+#ifndef CCI_NO_WAKE
+static CCI__RARE void cci__sisci_note_send(cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length, int status) {
+    cci__wakes_note(&ep->wakes, conn->conn.index % CCI__CONN_MOST, length, status == CCI_ENOBUFS);
+    cci__sisci_arm(ep);
+}
+#endif
+
 static int cci__sisci_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
                             int flags) {
     cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
@@ -12056,13 +12123,15 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
     int status;
     if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__sisci_lock(ep);
-    if (CCI__LIKELY(count == 1) && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE && !(flags & CCI_FLAG_BLOCKING) &&
+    if (CCI__LIKELY(count == 1) && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE &&
+        !(flags & (CCI_FLAG_BLOCKING | CCI_FLAG_WAKE)) &&
         cci__sisci_send_short(ep, conn, (const uint8_t *)data->iov_base, (uint32_t)length, context, flags)) {
         cci__sisci_issued(ep, conn, (uint32_t)length);
         cci__sisci_unlock(ep);
         return CCI_SUCCESS;
     }
     status = cci__sisci_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
+    CCI__WAKES(if (CCI__UNLIKELY(ep->wakes.has_fd)) cci__sisci_note_send(ep, conn, (uint32_t)length, status));
     cci__sisci_unlock(ep);
     return status;
 }

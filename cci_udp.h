@@ -436,6 +436,7 @@ typedef struct cci__udp_in { /* what one recvmmsg fills */
 typedef struct cci__udp_waiter {
     int handle, sleeper;
     int sleeps; /* the sockets are in `sleeper` */
+    int holds;  /* ... and not in `handle`: the helper thread alone receives */
     int wake, readable, timer, netlink;
     int is_readable;
     int has_pwait2;
@@ -455,6 +456,7 @@ typedef struct cci__udp_waiter {
     int readable; /* as `arm` said                         */
     int reported; /* the thread saw data                   */
     int expired;  /* the thread saw the deadline pass      */
+    int holds;    /* it watches no sockets: the helper thread alone receives */
     uint64_t deadline_ns;
     cci__mutex_t lock; /* of all this and the sockets' slots */
 #ifndef CCI_NO_THREADS
@@ -1625,8 +1627,24 @@ static void cci__udp_unwatch(cci__udp_link *l, int fd) {
 
 /* A socket came or went. Called with the lock held. */
 static void cci__udp_slot_changed(cci__udp_link *l, int slot) {
-    cci__udp_watch(l->waiter.handle, l->socket[slot].fd, (uint32_t)slot);
+    if (!l->waiter.holds) cci__udp_watch(l->waiter.handle, l->socket[slot].fd, (uint32_t)slot);
     if (l->waiter.sleeps) cci__udp_watch(l->waiter.sleeper, l->socket[slot].fd, (uint32_t)slot);
+}
+
+/* Takes sockets and netlink out of the OS handle, or puts them in again. */
+static void cci__udp_hold(void *link, int holds) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    struct epoll_event unused;
+    int i;
+    memset(&unused, 0, sizeof unused);
+    if (l->waiter.handle < 0 || l->waiter.holds == holds) return;
+    cci__udp_lock(l);
+    CCI__UDP_STORE(l->waiter.holds, holds);
+    if (!holds) cci__udp_watch_all(l, l->waiter.handle);
+    for (i = 0; holds && i < CCI__UDP_SOCKETS; i++)
+        if (l->socket[i].fd >= 0) epoll_ctl(l->waiter.handle, EPOLL_CTL_DEL, l->socket[i].fd, &unused);
+    if (holds && l->waiter.netlink >= 0) epoll_ctl(l->waiter.handle, EPOLL_CTL_DEL, l->waiter.netlink, &unused);
+    cci__udp_unlock(l);
 }
 
 /* The route socket tells when interfaces or addresses change. -1 where it is forbidden: then `up` looks by itself. */
@@ -1704,6 +1722,7 @@ static uint32_t cci__udp_ready(cci__udp_link *l) {
     struct epoll_event e[CCI__UDP_SOCKETS + 3];
     uint32_t mask = 0;
     int i, n, set = l->waiter.handle;
+    if (l->waiter.holds) set = -1;
     if (set < 0 && CCI__UDP_LOAD(l->waiter.sleeps)) set = l->waiter.sleeper;
     if (set < 0) return CCI__UDP_ALL_SOCKETS; /* nobody waits: try each */
     l->system_calls++;
@@ -1855,7 +1874,7 @@ static void cci__udp_handle_thread(void *link) {
         uint64_t now = cci__udp_now(l), timeout = UINT64_MAX;
         unsigned n, i;
         if (!w->expired && w->deadline_ns != UINT64_MAX) timeout = w->deadline_ns > now ? w->deadline_ns - now : 0;
-        n = cci__udp_poll_set(l, !w->reported, w->control[0], p, slot);
+        n = cci__udp_poll_set(l, !w->reported && !w->holds, w->control[0], p, slot);
         cci__udp_unlock(l);
         cci__udp_poll(p, n, cci__udp_poll_ms(timeout));
         cci__udp_read_bytes(w->control[0]);
@@ -1914,6 +1933,22 @@ static void cci__udp_waiter_close(cci__udp_link *l) {
 
 static void cci__udp_unwatch(cci__udp_link *l, int fd) {
     (void)l, (void)fd;
+}
+
+/* The handle is not readable any more when something is to be received, or again. */
+static void cci__udp_hold(void *link, int holds) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci__udp_waiter *w = &l->waiter;
+    if (!w->has_thread || w->holds == holds) return;
+    cci__udp_lock(l);
+    w->holds = holds;
+    if (holds) {
+        w->reported = w->expired = 0;
+        w->deadline_ns = UINT64_MAX;
+    }
+    cci__udp_sync_handle(w);
+    cci__udp_write_byte(w->control);
+    cci__udp_unlock(l);
 }
 
 /* A socket came or went: the thread must look again. Called with the lock held. */
@@ -3431,6 +3466,7 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
         cci__udp_close(l);
         return CCI_ERROR;
     }
+    info->hold = cci__udp_hold;
     *link = l;
     return CCI_SUCCESS;
 }

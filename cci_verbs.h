@@ -737,6 +737,7 @@ typedef struct cci__verbs_waiter {
     int handle, sleeper, wake, more, readable, timer;
     int is_readable, is_more;
     int sleeps; /* somebody has called `wait` */
+    int holds;  /* the OS handle has only what `arm` says: the helper thread alone waits for the adapter */
     int has_pwait2;
     uint64_t armed_ns;
 } cci__verbs_waiter;
@@ -1394,7 +1395,8 @@ static void cci__verbs_make_info(const cci__verbs_device *d, const cci__verbs_po
 }
 
 /* What endpoints of a device with mode = rc can do; one of mode = ud is left to the datagram endpoint. */
-static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICAST | CCI_CAN_RMA | CCI_CAN_RMA_HARDWARE,
+static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICAST | CCI_CAN_RMA |
+                                                   CCI_CAN_RMA_HARDWARE | CCI__CAN_WAKE,
                                                UINT64_MAX,
                                                0,
                                                CCI_CONN_REQ_LEN,
@@ -2788,7 +2790,7 @@ static void cci__verbs_read_channel(cci__verbs_link *l) {
  * all. */
 static void cci__verbs_look_around(cci__verbs_link *l) {
     struct epoll_event e[8];
-    int i, n, set = l->waiter.handle;
+    int i, n, set = l->waiter.holds ? l->waiter.sleeper : l->waiter.handle;
     if (set < 0 && CCI__VERBS_LOAD(l->waiter.sleeps)) set = l->waiter.sleeper;
     if (set < 0) {
         if (l->socket >= 0 && l->now_ns - l->looked_ns > CCI__VERBS_LOOK_NS) cci__verbs_read_cards(l);
@@ -2834,6 +2836,22 @@ static void cci__verbs_arm(void *link, int readable, uint64_t deadline_ns) {
         }
         if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL) == 0) w->armed_ns = deadline_ns;
     }
+}
+
+/* Takes what `wait` watches too out of the OS handle, or puts it in again. */
+static void cci__verbs_hold(void *link, int holds) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    cci__verbs_waiter *w = &l->waiter;
+    if (w->handle < 0 || w->holds == holds) return;
+    w->holds = holds;
+    if (!holds) {
+        cci__verbs_watch_all(l, w->handle);
+        return;
+    }
+    cci__verbs_unwatch(w->handle, l->channel->fd);
+    cci__verbs_unwatch(w->handle, l->context->async_fd);
+    cci__verbs_unwatch(w->handle, l->socket);
+    cci__verbs_unwatch(w->handle, w->more);
 }
 
 /* The first time it doesn't sleep: only from then on do completions ring. */
@@ -3249,6 +3267,7 @@ static int cci__verbs_open(cci_device_t *device, const char *service, int want_o
     cci__verbs_waiter_init(l);
     info->os_handle = -1;
     status = cci__verbs_start(l, service);
+    info->hold = cci__verbs_hold;
     if (status == CCI_SUCCESS && !cci__verbs_waiter_open(l, &info->os_handle)) {
         cci__verbs_log(CCI_LOG_ERROR, l->port.device, "opening descriptors to wait on", errno);
         status = CCI_ERROR;
@@ -3438,6 +3457,7 @@ typedef struct cci__rc_item {
     /* it ends with CCI_ERR_RNR unless the peer has it: that is known when the pair is made anew */
     uint8_t is_withdrawn;
     uint8_t is_borrowed; /* a message whose bytes are the program's, in memory that it has registered */
+    uint8_t is_wake;     /* a message that was sent with CCI_FLAG_WAKE */
     uint32_t own_lkey;   /* of `data` */
 } cci__rc_item;
 
@@ -3572,6 +3592,9 @@ typedef struct cci__rc {
     cci__tallies_t tallies;
 #endif
     cci__notices_t notices;
+#ifndef CCI_NO_WAKE
+    cci__wakes_t wakes;
+#endif
     cci_link_state_t link_state; /* as the link told it last */
     /* `send_buf_count` and `evq.recv_limit`, or 0 while connections are counted: a message looks closer then */
     uint32_t send_quickly, take_quickly;
@@ -3915,7 +3938,7 @@ static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t rece
     wr->num_sge = item->length > 0;
     wr->send_flags = item->is_fenced && item->at == 0 ? IBV_SEND_FENCE : 0;
     if (item->kind == CCI__RC_MESSAGE_ITEM) {
-        wr->opcode = IBV_WR_SEND_WITH_IMM;
+        wr->opcode = item->is_wake ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM; /* so the peer tells them apart */
         wr->imm_data = htonl(received);
         if (length <= ep->inline_size) wr->send_flags |= IBV_SEND_INLINE;
     } else {
@@ -4357,7 +4380,11 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
             cci__rc_connected(ep, conn, CCI_SUCCESS);
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming)) cci__rc_hears(ep, conn);
-    if (wc->wc_flags & IBV_WC_WITH_IMM) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
+    if (CCI__LIKELY(wc->wc_flags & IBV_WC_WITH_IMM)) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
+#ifndef CCI_NO_WAKE
+    else
+        ep->wakes.heard = 1;
+#endif
     if (CCI__UNLIKELY(wc->byte_len > conn->conn.pub.max_send_size)) { /* the peer had agreed to less */
         cci__rc_give_buffer(ep, buffer);
         return;
@@ -5360,6 +5387,12 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
 
 /* ---- unreliable messages ---- */
 
+/* Was it sent with CCI_FLAG_WAKE? The number that the header has room for says so. */
+static void cci__rc_hear_wake(cci__rc *ep, const uint8_t *header) {
+    CCI__WAKES(ep->wakes.heard |= (uint8_t)(cci__load32(header + 20) & 1));
+    (void)ep, (void)header;
+}
+
 /* A copy of an unreliable message for the program; it is dropped if there is no buffer. */
 static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t *bytes, uint32_t length) {
     cci__rc_buffer *buffer = (cci__rc_buffer *)(void *)ep->free_plain;
@@ -5376,6 +5409,7 @@ static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_p
     }
     cci__rc_hears(ep, conn);
     cci__rc_deliver_copy(ep, conn, in->bytes + CCI__HEADER_SIZE, in->length - CCI__HEADER_SIZE);
+    cci__rc_hear_wake(ep, in->bytes);
 }
 
 static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length) {
@@ -5383,6 +5417,7 @@ static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t l
     for (i = 0; rx->is_group && i < ep->group_count; i++)
         if (!memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group))
             cci__rc_deliver_copy(ep, ep->groups[i], rx->data + CCI__HEADER_SIZE, length - CCI__HEADER_SIZE);
+    cci__rc_hear_wake(ep, rx->data);
 }
 
 static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
@@ -5902,9 +5937,41 @@ static uint64_t cci__rc_deadline(const cci__rc *ep) {
     return cci__min64(at, ep->check_ns + 900 * CCI__MS);
 }
 
+#ifndef CCI_NO_WAKE
+/* Does the helper thread alone do the work, since the program chooses what wakes it? */
+static int cci__rc_thread_works(const cci__rc *ep) {
+#ifdef CCI_NO_THREADS
+    (void)ep;
+    return 0;
+#else
+    return ep->has_thread && ep->wakes.classes != 0;
+#endif
+}
+
+/* Could a send succeed that was refused? Also where it would fail for another reason. */
+static int cci__rc_may_send(cci__rc *ep, const cci__refusal_t *refusal) {
+    return cci__rc_at(ep, refusal->index)->conn.state != CCI_CONN_OPEN ||
+           (ep->free_ops && ep->used_messages < ep->send_buf_count);
+}
+
+/* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
+static CCI__RARE int cci__rc_wakes(cci__rc *ep) {
+    uint32_t waiting = ep->received_total - ep->taken_total, i;
+    if (ep->wakes.has_fd) {
+        int readable = ep->wakes.overflows || cci__wakes_find(&ep->evq.done, 1);
+        for (i = 0; i < ep->wakes.refused_count && !readable; i++)
+            readable = cci__rc_may_send(ep, &ep->wakes.refused[i]);
+        cci__wakes_signal(&ep->wakes, readable);
+    }
+    return cci__wakes_due(&ep->wakes, &ep->evq, &ep->received, cci__wakes_has_messages(&ep->received),
+                          waiting + ep->evq.recv_out >= ep->evq.recv_limit);
+}
+#endif
+
 /* Makes the OS handle tell the truth, and the helper thread look again. */
 static void cci__rc_arm(cci__rc *ep) {
     uint64_t deadline_ns;
+    int readable;
     if (!ep->sleeps) return;
     deadline_ns = cci__rc_deadline(ep);
     if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns) {
@@ -5912,7 +5979,14 @@ static void cci__rc_arm(cci__rc *ep) {
         ep->link->wake(ep->handle);
     }
     if (!ep->has_fd) return;
-    if (cci__handle_set(&ep->os_handle, cci__rc_has_events(ep), deadline_ns, ep->now_ns))
+    readable = cci__rc_has_events(ep);
+#ifndef CCI_NO_WAKE
+    if (CCI__UNLIKELY(ep->wakes.is_used)) {
+        readable = cci__rc_wakes(ep);
+        if (cci__rc_thread_works(ep)) deadline_ns = CCI__NEVER;
+    }
+#endif
+    if (cci__handle_set(&ep->os_handle, readable, deadline_ns, ep->now_ns))
         ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
 }
 
@@ -6271,6 +6345,7 @@ static void cci__rc_free(cci__rc *ep) {
         cci_release(setup);
     }
     if (ep->handle) ep->link->close(ep->handle);
+    CCI__WAKES(cci__wakes_close(&ep->wakes));
     cci__lock_destroy(&ep->lock);
 #ifndef CCI_NO_THREADS
     (void)sem_destroy(&ep->work);
@@ -6282,6 +6357,7 @@ static const cci_endpoint_ops_t *cci__rc_ops(void);
 
 static void cci__rc_forked(cci_endpoint_base_t *base) {
     cci__verbs_forked(((cci__rc *)(void *)base)->handle);
+    CCI__WAKES(cci__wakes_close(&((cci__rc *)(void *)base)->wakes));
 }
 
 static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
@@ -6609,6 +6685,7 @@ static int cci__rc_disconnect(struct cci_connection *connection) {
     }
     ep->now_ns = ep->link->now(ep->handle);
     cci__notices_forget(&ep->notices, &conn->conn, 0);
+    CCI__WAKES(cci__wakes_forget(&ep->wakes, conn->conn.index % CCI__CONN_MOST));
     for (i = 0; i < ep->group_count; i++) {
         if (ep->groups[i] == conn) {
             (void)ep->link->group(ep->handle, &conn->conn.peer, 0);
@@ -6777,9 +6854,20 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
 
 static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    (void)flags;
     if (!ep->has_fd) return CCI_EINVAL;
     cci__rc_lock(ep);
+#ifdef CCI_NO_WAKE
+    (void)flags;
+#else
+    if (flags != ep->wakes.classes) {
+        cci__wakes_choose(&ep->wakes, flags);
+        if (cci__rc_thread_works(ep)) { /* the thread looks at the clock */
+            ep->os_handle.armed_ns = CCI__NEVER;
+            ep->link->arm(ep->handle, ep->os_handle.readable, CCI__NEVER);
+        }
+        ep->info.hold(ep->handle, cci__rc_thread_works(ep));
+    }
+#endif
     (void)cci__rc_pump(ep, 1);
     (void)cci__rc_poll(ep);
     ep->os_handle.is_awake = 0;
@@ -6981,6 +7069,14 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_STATS: cci__rc_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
     case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->tallies, val); break;
 #endif
+#ifdef CCI_NO_WAKE
+    case CCI_OPT_ENDPT_SEND_FD: status = CCI_ERR_NOT_IMPLEMENTED; break;
+#else
+    case CCI_OPT_ENDPT_SEND_FD:
+        status = ep->has_fd ? cci__wakes_open(&ep->wakes, val) : (int)CCI_EINVAL;
+        cci__rc_arm(ep);
+        break;
+#endif
     default: status = CCI_EINVAL; break;
     }
     cci__rc_unlock(ep);
@@ -7080,7 +7176,7 @@ static inline cci__rc_item *cci__rc_new_item(cci__rc *ep, const cci__rc_conn *co
     item->length = length;
     item->at = item->base = 0;
     item->kind = CCI__RC_MESSAGE_ITEM;
-    item->is_posted = item->is_done = item->is_fenced = item->has_message = item->is_withdrawn = 0;
+    item->is_posted = item->is_done = item->is_fenced = item->has_message = item->is_withdrawn = item->is_wake = 0;
     return item;
 }
 
@@ -7106,7 +7202,8 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     if (!item) return CCI_ENOBUFS;
     cci__rc_take_bytes(item, data, count);
     cci_conn_write_header(head, is_group ? CCI__PKT_GROUP : CCI__PKT_DATA, 0, is_group ? 0 : conn->conn.peer_index,
-                          is_group ? 0 : conn->conn.peer_token, is_group ? 0 : conn->conn.index, 0);
+                          is_group ? 0 : conn->conn.peer_token, is_group ? 0 : conn->conn.index,
+                          (flags & CCI_FLAG_WAKE) != 0);
     memset(&tx, 0, sizeof tx);
     tx.to = &conn->conn.peer;
     tx.length = CCI__HEADER_SIZE + length;
@@ -7248,7 +7345,8 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     if (CCI__UNLIKELY(!item)) return CCI_ENOBUFS;
     item->op = op;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
-    if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && cci__rc_is_free(ep, conn))) {
+    item->is_wake = (flags & CCI_FLAG_WAKE) != 0;
+    if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && !item->is_wake && cci__rc_is_free(ep, conn))) {
         cci__rc_append(ep, conn, item);
         if (CCI__UNLIKELY(!(conn->marks & CCI__RC_UNDATED))) cci__rc_watch(ep, conn);
         cci__rc_send_inline(ep, conn, item, data->iov_base);
@@ -7295,6 +7393,8 @@ static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *
     }
     cci__rc_lock(ep);
     status = cci__rc_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
+    CCI__WAKES(if (CCI__UNLIKELY(ep->wakes.has_fd)) cci__wakes_note(&ep->wakes, conn->conn.index % CCI__CONN_MOST,
+                                                                    (uint32_t)length, status == CCI_ENOBUFS));
     if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;

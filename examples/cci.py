@@ -66,6 +66,7 @@ class Status(enum.IntEnum):
 class Flag(enum.IntFlag):
     BLOCKING = 1 << 0
     NO_COPY = 1 << 1
+    WAKE = 1 << 2
     SILENT = 1 << 3
     READ = 1 << 4
     WRITE = 1 << 5
@@ -83,6 +84,14 @@ class Can(enum.IntFlag):
     RMA_SHARED = 1 << 3
     RMA_HARDWARE = 1 << 4
     SEAL = 1 << 5
+    WAKE = 1 << 9
+
+
+class Arm(enum.IntFlag):
+    RECV = 1 << 0
+    SEND = 1 << 1
+    OTHER = 1 << 2
+    WAKE = 1 << 3
 
 
 class EndpointFlag(enum.IntFlag):
@@ -98,9 +107,9 @@ What = enum.IntEnum("What", "DEVICE_UP DEVICE_DOWN ADDRESS_CHANGED MTU_CHANGED P
 Opt = enum.IntEnum("Opt", "ENDPT_SEND_TIMEOUT ENDPT_RECV_BUF_COUNT ENDPT_SEND_BUF_COUNT "
                    "ENDPT_KEEPALIVE_TIMEOUT ENDPT_URI ENDPT_RMA_ALIGN CONN_SEND_TIMEOUT "
                    "CONN_KEEPALIVE_TIMEOUT ENDPT_EVENT_MASK CONN_PEER_URI CONN_CONTEXT CAPS ENDPT_STATS "
-                   "CONN_STATS ENDPT_CONN_STATS", start=0)
+                   "CONN_STATS ENDPT_CONN_STATS ENDPT_SEND_FD", start=0)
 Log = enum.IntEnum("Log", "ERROR WARN INFO DEBUG", start=0)
-ENUMERATIONS = {"CCI_": Status, "CCI_FLAG_": Flag, "CCI_CAPS_": Caps, "CCI_CAN_": Can,
+ENUMERATIONS = {"CCI_": Status, "CCI_FLAG_": Flag, "CCI_CAPS_": Caps, "CCI_CAN_": Can, "CCI_ARM_": Arm,
                 "CCI_ENDPOINT_": EndpointFlag,
                 "CCI_CONN_ATTR_": ConnAttr, "CCI_EVENT_": EventType, "CCI_STATUS_": What, "CCI_OPT_": Opt, "CCI_LOG_": Log}
 
@@ -406,6 +415,7 @@ class Endpoint(_Options):
                    limit and byref(limit))
 
     def arm_os_handle(self, flags=0):
+        """Chooses what makes fileno() readable: a set of Arm, 0 for all events."""
         _cci.cci_arm_os_handle(self._at, flags)
 
     def next_deadline(self):

@@ -315,7 +315,7 @@ layout("Frame", "PAD", {
 
 layout("Frame", "MESSAGE", {
     {"type", 0, "1", "1", ""},
-    {"flags", 1, "1", "0..1", "bit 0, AFTER: not to be delivered before the sequence number just before it is done"},
+    {"flags", 1, "1", "0..1, 4..5", "bit 0, AFTER: not to be delivered before the sequence number just before it is done; bit 2, WAKE"},
     {"length", 2, "2", "0..min(65535, end-8)", "bytes of the message; at most the connection's max_send_size"},
     {"sequence", 4, "4", "any", "low 32 bits of the sequence number (section 4.3)"},
     {"data", 8, "length", "any", "the message"},
@@ -323,7 +323,7 @@ layout("Frame", "MESSAGE", {
 
 layout("Frame", "FRAGMENT", {
     {"type", 0, "1", "2", ""},
-    {"flags", 1, "1", "0..1", "of the message, as in MESSAGE; the same in all its fragments"},
+    {"flags", 1, "1", "0..1, 4..5", "of the message, as in MESSAGE; the same in all its fragments"},
     {"length", 2, "2", "1..min(65535, end-16)", "bytes of this piece"},
     {"sequence", 4, "4", "any", "of the message"},
     {"offset", 8, "4", "0..total-length", "of this piece in the message"},
@@ -347,7 +347,7 @@ layout("Frame", "BULK", {
 
 layout("Frame", "SKIP", {
     {"type", 0, "1", "4", ""},
-    {"flags", 1, "1", "0..1", ""},
+    {"flags", 1, "1", "0..1, 4..5", ""},
     {"length", 2, "2", "0..min(65535, end-8)", ""},
     {"sequence", 4, "4", "any", "what was withdrawn"},
     {"data", 8, "length", "any", "means nothing"},
@@ -507,7 +507,8 @@ end
 -- What the column and the tree say about a frame.
 local summaries = {
     MESSAGE = function(f)
-        return ("seq=%d len=%d%s"):format(f.sequence, f.length, f.flags % 2 == 1 and " AFTER" or "")
+        return ("seq=%d len=%d%s%s"):format(f.sequence, f.length, f.flags % 2 == 1 and " AFTER" or "",
+                                            f.flags % 8 >= 4 and " WAKE" or "")
     end,
     FRAGMENT = function(f) return ("seq=%d %d+%d of %d"):format(f.sequence, f.offset, f.length, f.total) end,
     BULK = function(f) return ("seq=%d %.0f+%d of %.0f"):format(f.sequence, f.offset, f.length, f.total) end,

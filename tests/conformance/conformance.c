@@ -407,7 +407,7 @@ TEST(create_arguments, ANYWHERE, "[4.3.4.1] cci_create_endpoint() refuses a NULL
 }
 
 /* Every bit that is no flag, each alone. */
-static const int no_flags[] = {1 << 2, 1 << 7, 0x100, 0x4000, 0x7000, 0x8000, 1 << 30};
+static const int no_flags[] = {1 << 7, 0x100, 0x4000, 0x7000, 0x8000, 1 << 30};
 
 TEST(unknown_endpoint_flags, ANYWHERE, "cci_create_endpoint() and cci_arm_os_handle() refuse flags that they don't know") {
     size_t i;
@@ -4777,6 +4777,471 @@ TEST(os_handle_arm, ANYWHERE, "[4.5.4.1] cci_arm_os_handle() refuses NULL and an
     assert_int_equal(cci_arm_os_handle(NULL, 0), CCI_EINVAL);
     assert_int_equal(cci_arm_os_handle(a->ep, 0), CCI_EINVAL);
 }
+
+/* ---- sleeping by class ------------------------------------------------------------------------------------------------ */
+
+static side_t *sleeper; /* nobody polls it: it works when it has been woken */
+static cci_os_handle_t sleeper_fd;
+static int armed;
+
+/* A client whose peer, the sleeper, has an OS handle. */
+static pair_t pair_with_sleeper(cci_conn_attribute_t attribute) {
+    pair_t pair;
+    sleeper = &sides[side_count++];
+    memset(sleeper, 0, sizeof *sleeper);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &sleeper->ep, &sleeper_fd), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(sleeper->ep, CCI_OPT_ENDPT_URI, &sleeper->uri), CCI_SUCCESS);
+    pair = connect_sides(side_open(), sleeper, attribute);
+    if (attribute != CCI_CONN_ATTR_UU) {
+        round_trip(&pair);
+    }
+    return pair;
+}
+
+static int is_readable(void) {
+    const cci__dgram_t *ep = (const cci__dgram_t *)(uintptr_t)sleeper->ep;
+    return on_sim ? ((const sim_endpoint_t *)ep->handle)->is_readable : poll_fd(sleeper_fd, 0) == 1;
+}
+
+/* The sleeper was woken, works, takes no event, and looks whether it may sleep on. */
+static int is_woken(void) {
+    int tries;
+    for (tries = 0; tries < 50; tries++) { /* what keeps coming wakes too: that has an end */
+        assert_int_equal(cci_arm_os_handle(sleeper->ep, armed), CCI_SUCCESS);
+        if (!is_readable()) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void arm(int classes) {
+    sleeper->deaf = 1;
+    armed = classes;
+    assert_int_equal(cci_arm_os_handle(sleeper->ep, classes), CCI_SUCCESS);
+}
+
+/* All that has come is in, and the program may sleep. */
+static void sleeps_on(void) {
+    AWAIT(!is_woken());
+}
+
+/* Sends a message, which arrives while the sleeper sleeps or works. */
+static void send_to_sleeper(const pair_t *pair, const void *bytes, uint32_t length, int flags) {
+    send_patiently(pair->ac, bytes, length, 7, flags);
+    AWAIT(is_woken() >= 0 && count_of(pair->a, CCI_EVENT_SEND) > 0);
+    await_send(pair->a, pair->ac, as_context(7), CCI_SUCCESS);
+    (void)is_woken();
+}
+
+/* The sleeper sends, and the completion comes. */
+static void send_from_sleeper(const pair_t *pair) {
+    send_patiently(pair->bc, "from", 4, 8, 0);
+    drop(await(pair->a, CCI_EVENT_RECV));
+}
+
+/* The next event of the sleeper, at once. */
+static cci_event_t *next_of_sleeper(cci_event_type_t type) {
+    cci_event_t *event = NULL;
+    assert_int_equal(cci_get_event(sleeper->ep, &event), CCI_SUCCESS);
+    assert_int_equal(event->type, type);
+    return event;
+}
+
+TEST(wake_arguments, ANYWHERE, "cci_arm_os_handle() takes any set of CCI_ARM_, and refuses other bits") {
+    int classes;
+    (void)state;
+    (void)pair_with_sleeper(CCI_CONN_ATTR_RO);
+    for (classes = 0; classes < 16; classes++) {
+        assert_int_equal(cci_arm_os_handle(sleeper->ep, classes), CCI_SUCCESS);
+        assert_int_equal(cci_arm_os_handle(sleeper->ep, classes | 16), CCI_EINVAL);
+        assert_int_equal(cci_arm_os_handle(sleeper->ep, classes | 1 << 30), CCI_EINVAL);
+    }
+}
+
+TEST(wake_caps, ANYWHERE, "CCI_CAN_WAKE says that classes and CCI_FLAG_WAKE work, on endpoint and connection") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    cci_caps_t caps;
+    (void)state;
+    assert_int_equal(cci_get_opt(sleeper->ep, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_true(caps.can & CCI_CAN_WAKE);
+    assert_int_equal(cci_get_opt(pair.ac, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_true(caps.can & CCI_CAN_WAKE);
+    assert_int_equal(cci_get_opt(sleeper->ep->device, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_true(caps.can & CCI_CAN_WAKE);
+}
+
+TEST(wake_recv, ANYWHERE, "CCI_ARM_RECV: a completion does not make the handle readable, a message does") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    (void)state;
+    arm(CCI_ARM_RECV);
+    send_from_sleeper(&pair);
+    sleeps_on();
+    send_to_sleeper(&pair, "wake", 4, 0);
+    AWAIT(is_woken());
+    arm(CCI_ARM_SEND); /* the completion was there all the time */
+    AWAIT(is_woken());
+}
+
+TEST(wake_send, ANYWHERE, "CCI_ARM_SEND: a message does not make the handle readable, a completion does") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    (void)state;
+    arm(CCI_ARM_SEND);
+    send_to_sleeper(&pair, "sleep", 5, 0);
+    sleeps_on();
+    send_from_sleeper(&pair);
+    AWAIT(is_woken());
+    drop(next_of_sleeper(CCI_EVENT_RECV)); /* the older one first, as ever */
+    drop(next_of_sleeper(CCI_EVENT_SEND));
+}
+
+TEST(wake_other, ANYWHERE, "CCI_ARM_OTHER: neither messages nor completions make the handle readable, a request does") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    (void)state;
+    arm(CCI_ARM_OTHER);
+    send_to_sleeper(&pair, "sleep", 5, 0);
+    send_from_sleeper(&pair);
+    sleeps_on();
+    assert_int_equal(cci_connect(pair.a->ep, sleeper->uri, NULL, 0, CCI_CONN_ATTR_RU, NULL, 0, NULL), CCI_SUCCESS);
+    AWAIT(is_woken());
+    event = next_of_sleeper(CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_reject(event), CCI_SUCCESS);
+    drop(event);
+}
+
+TEST(wake_end, ANYWHERE, "CCI_ARM_OTHER: the event about the end of a connection makes the handle readable") {
+    pair_t pair;
+    (void)state;
+    pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    set_number(sleeper->ep, CCI_OPT_ENDPT_EVENT_MASK, 1u << CCI_EVENT_DISCONNECT);
+    arm(CCI_ARM_OTHER);
+    send_to_sleeper(&pair, "sleep", 5, 0);
+    sleeps_on();
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    AWAIT(is_woken());
+    drop(next_of_sleeper(CCI_EVENT_RECV));
+    drop(next_of_sleeper(CCI_EVENT_DISCONNECT));
+}
+
+TEST(wake_flag, ANYWHERE, "CCI_ARM_WAKE: a program sleeps through all messages but one with CCI_FLAG_WAKE") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    uint32_t i, got;
+    cci_event_t *event;
+    (void)state;
+    arm(CCI_ARM_WAKE);
+    for (i = 0; i < 20; i++) {
+        send_to_sleeper(&pair, &i, 4, i & 1 ? CCI_FLAG_NO_COPY : 0);
+        sleeps_on();
+    }
+    send_from_sleeper(&pair);
+    sleeps_on();
+    send_to_sleeper(&pair, &i, 4, CCI_FLAG_WAKE);
+    AWAIT(is_woken());
+    for (i = 0; i < 21;) { /* all events in order, as always */
+        assert_int_equal(cci_get_event(sleeper->ep, &event), CCI_SUCCESS);
+        if (event->type == CCI_EVENT_RECV) {
+            memcpy(&got, event->recv.ptr, 4);
+            assert_int_equal(got, i++);
+        }
+        drop(event);
+    }
+    while (cci_get_event(sleeper->ep, &event) == CCI_SUCCESS) {
+        drop(event);
+    }
+    sleeps_on();
+}
+
+TEST(wake_flag_kinds, ANYWHERE, "CCI_FLAG_WAKE goes with messages of any length, from any buffer, of any connection") {
+    static uint8_t bytes[65536];
+    const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    const int flags[] = {CCI_FLAG_WAKE, CCI_FLAG_WAKE | CCI_FLAG_NO_COPY};
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    int i, k;
+    (void)state;
+    for (k = 0; k < 2; k++) {
+        sleeper->deaf = 0;
+        if (k > 0) {
+            pair = connect_sides(pair.a, sleeper, attributes[k]);
+        }
+        for (i = 0; i < 8; i++) {
+            uint32_t most = pair.ac->max_send_size, length = i < 2 ? 0 : i < 4 ? 8 : i < 6 ? most / 2 : most;
+            arm(CCI_ARM_WAKE);
+            sleeps_on();
+            send_to_sleeper(&pair, bytes, length, flags[i & 1]);
+            AWAIT(is_woken());
+            event = next_of_sleeper(CCI_EVENT_RECV);
+            assert_int_equal(event->recv.len, length);
+            drop(event);
+        }
+    }
+}
+
+TEST(wake_flag_unreliable, ANYWHERE | WHEN_CLEAN, "CCI_FLAG_WAKE goes with unreliable messages") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_UU);
+    (void)state;
+    arm(CCI_ARM_WAKE);
+    send_patiently(pair.ac, "sleep", 5, 0, CCI_FLAG_SILENT);
+    elapse(long_or_short_ns(5 * MILLISECOND_NS, 5 * MILLISECOND_NS));
+    sleeps_on();
+    send_patiently(pair.ac, "wake", 4, 0, CCI_FLAG_SILENT | CCI_FLAG_WAKE);
+    AWAIT(is_woken());
+}
+
+TEST(wake_flag_silent, ANYWHERE, "a message with CCI_FLAG_WAKE wakes behind others that nobody waits for") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    size_t got;
+    int i;
+    (void)state;
+    arm(CCI_ARM_WAKE);
+    for (i = 0; i < 40; i++) {
+        send_patiently(pair.ac, "sleep", 5, 0, CCI_FLAG_SILENT);
+    }
+    send_patiently(pair.ac, "wake", 4, 0, CCI_FLAG_SILENT | CCI_FLAG_WAKE);
+    AWAIT(is_woken());
+    sleeper->deaf = 0;
+    for (got = 0; got < 41; got++) {
+        drop(await(sleeper, CCI_EVENT_RECV));
+    }
+}
+
+TEST(wake_flag_unarmed, ANYWHERE, "to a receiver that has not armed CCI_ARM_WAKE such a message is like any other") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    (void)state;
+    arm(CCI_ARM_SEND | CCI_ARM_OTHER);
+    send_to_sleeper(&pair, "wake", 4, CCI_FLAG_WAKE);
+    sleeps_on();
+    arm(CCI_ARM_RECV);
+    assert_true(is_readable());
+    drop(next_of_sleeper(CCI_EVENT_RECV));
+}
+
+TEST(wake_waiting, ANYWHERE, "with an event of the class already waiting the handle is readable at once") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    (void)state;
+    arm(CCI_ARM_OTHER);
+    send_to_sleeper(&pair, "sleep", 5, 0);
+    send_to_sleeper(&pair, "wake", 4, CCI_FLAG_WAKE);
+    sleeps_on();
+    arm(CCI_ARM_RECV);
+    assert_true(is_readable());
+    arm(CCI_ARM_OTHER);
+    sleeps_on();
+    arm(CCI_ARM_WAKE);
+    assert_true(is_readable());
+    arm(CCI_ARM_OTHER);
+    sleeps_on();
+    send_from_sleeper(&pair);
+    AWAIT(cci_arm_os_handle(sleeper->ep, CCI_ARM_SEND) == CCI_SUCCESS && is_readable());
+    arm(CCI_ARM_OTHER);
+    sleeps_on();
+    arm(0);
+    assert_true(is_readable());
+}
+
+TEST(wake_kept, ANYWHERE, "what was armed is kept until it is changed") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    int i;
+    (void)state;
+    arm(CCI_ARM_SEND);
+    for (i = 0; i < 3; i++) {
+        send_from_sleeper(&pair);
+        AWAIT(is_woken());
+        while (cci_get_event(sleeper->ep, &event) == CCI_SUCCESS) { /* nothing is armed anew */
+            drop(event);
+        }
+        send_patiently(pair.ac, "sleep", 5, 7, 0);
+        AWAIT((on_sim || poll_fd(sleeper_fd, 0) >= 0) && is_woken() >= 0 && count_of(pair.a, CCI_EVENT_SEND) > 0);
+        await_send(pair.a, pair.ac, as_context(7), CCI_SUCCESS);
+        AWAIT(!is_readable() || is_woken() == 0);
+        AWAIT(cci_get_event(sleeper->ep, &event) == CCI_SUCCESS);
+        assert_int_equal(event->type, CCI_EVENT_RECV);
+        drop(event);
+    }
+}
+
+TEST(wake_serves, ANYWHERE, "who sleeps until something is sent still serves its peer's messages and RMA") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 50000, 0), remote = make_region(sleeper->ep, 50000, READ_WRITE);
+    (void)state;
+    arm(CCI_ARM_SEND);
+    fill(local.start, 50000, 3);
+    send_to_sleeper(&pair, "sleep", 5, 0);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 50000, as_context(1), CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    AWAIT(is_woken() == 0 && count_of(pair.a, CCI_EVENT_SEND) > 0);
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    assert_true(holds_pattern(remote.start, 50000, 3));
+    memset(local.start, 0, 50000);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 50000, as_context(2), CCI_FLAG_READ),
+                     CCI_SUCCESS);
+    AWAIT(is_woken() == 0 && count_of(pair.a, CCI_EVENT_SEND) > 0);
+    await_send(pair.a, pair.ac, as_context(2), CCI_SUCCESS);
+    assert_true(holds_pattern(local.start, 50000, 3));
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(wake_full, ANYWHERE, "messages that take all receive buffers make the handle readable, whatever is armed") {
+    static const uint8_t bytes[4096];
+    pair_t pair;
+    uint32_t sent = 0, length;
+    size_t got;
+    (void)state;
+    pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    set_number(sleeper->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 16);
+    length = pair.ac->max_send_size < 4096 ? pair.ac->max_send_size : 4096;
+    arm(CCI_ARM_WAKE);
+    sleeps_on();
+    while (!is_woken() && sent < 3000) {
+        send_patiently(pair.ac, bytes, length, 9, 0);
+        sent++;
+        AWAIT(is_woken() || count_of(pair.a, CCI_EVENT_SEND) == sent);
+    }
+    assert_in_range(sent, 8, 2000);
+    sleeper->deaf = 0;
+    for (got = 0; got < sent; got++) {
+        drop(await(sleeper, CCI_EVENT_RECV));
+        await_send(pair.a, pair.ac, as_context(9), CCI_SUCCESS); /* none has failed */
+    }
+}
+
+#ifndef _WIN32
+static int send_fd_of(const side_t *side) {
+    cci_os_handle_t fd = -1;
+    assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_SEND_FD, &fd), CCI_SUCCESS);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+TEST(send_fd_arguments, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD: always the same, get-only, and for endpoints with an OS handle") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    cci_os_handle_t fd = -77;
+    (void)state;
+    assert_int_equal(send_fd_of(sleeper), send_fd_of(sleeper));
+    assert_int_not_equal(send_fd_of(sleeper), sleeper_fd);
+    assert_int_equal(cci_set_opt(sleeper->ep, CCI_OPT_ENDPT_SEND_FD, &fd), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(pair.bc, CCI_OPT_ENDPT_SEND_FD, &fd), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(pair.a->ep, CCI_OPT_ENDPT_SEND_FD, &fd), CCI_EINVAL);
+    assert_int_equal(fd, -77);
+}
+
+TEST(send_fd_completion, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD is readable while a completion waits, and for nothing else") {
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    int fd = send_fd_of(sleeper), i;
+    cci_event_t *event;
+    (void)state;
+    arm(CCI_ARM_RECV | CCI_ARM_OTHER);
+    for (i = 0; i < 3; i++) {
+        send_to_sleeper(&pair, "recv", 4, 0);
+        assert_int_equal(poll_fd(fd, 0), 0);
+        send_from_sleeper(&pair);
+        AWAIT(is_woken() && poll_fd(fd, 0) == 1);
+        drop(next_of_sleeper(CCI_EVENT_RECV));
+        assert_int_equal(poll_fd(fd, 0), 1);
+        drop(next_of_sleeper(CCI_EVENT_SEND));
+        assert_int_equal(poll_fd(fd, 0), 0);
+        while (cci_get_event(sleeper->ep, &event) == CCI_SUCCESS) {
+            drop(event);
+        }
+        assert_int_equal(poll_fd(fd, 0), 0);
+    }
+}
+
+TEST(send_fd_buffers, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD is readable when a send that got CCI_ENOBUFS could succeed") {
+    static const uint8_t bytes[1000];
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    int fd = send_fd_of(sleeper), status = CCI_SUCCESS;
+    uint32_t length = pair.bc->max_send_size < 1000 ? pair.bc->max_send_size : 1000, sent = 0;
+    size_t received = 0;
+    (void)state;
+    arm(CCI_ARM_OTHER);
+    assert_int_equal(poll_fd(fd, 0), 0);
+    pair.a->deaf = 1;
+    while (status == CCI_SUCCESS || (is_rc && poll_fd(fd, 0) == 1)) { /* the hardware goes on a while */
+        status = cci_send(pair.bc, bytes, length, NULL, CCI_FLAG_SILENT);
+        sent += status == CCI_SUCCESS;
+        assert_in_range(sent, 0, 100000);
+    }
+    assert_int_equal(status, CCI_ENOBUFS);
+    assert_int_equal(poll_fd(fd, 0), 0);
+    (void)is_woken();
+    pair.a->handler = count_and_drop;
+    pair.a->user = &received;
+    pair.a->deaf = 0;
+    AWAIT(is_woken() >= 0 && poll_fd(fd, 0) == 1);
+    assert_int_equal(cci_send(pair.bc, bytes, length, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    assert_int_equal(poll_fd(fd, 0), 0); /* nobody waits any more */
+    sent++;
+    AWAIT(is_woken() >= 0 && received == sent);
+    assert_int_equal(poll_fd(fd, 0), 0);
+}
+
+TEST(send_fd_gone, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD forgets connections that the program has closed") {
+    static const uint8_t bytes[1000];
+    pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    int fd = send_fd_of(sleeper), status = CCI_SUCCESS;
+    uint32_t length = pair.bc->max_send_size < 1000 ? pair.bc->max_send_size : 1000, sent;
+    cci_event_t *event;
+    (void)state;
+    arm(CCI_ARM_OTHER);
+    pair.a->deaf = 1;
+    for (sent = 0; status == CCI_SUCCESS && sent < 100000; sent++) {
+        status = cci_send(pair.bc, bytes, length, NULL, CCI_FLAG_SILENT);
+    }
+    assert_int_equal(status, CCI_ENOBUFS);
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+    while (cci_get_event(sleeper->ep, &event) == CCI_SUCCESS) {
+        drop(event);
+    }
+    assert_int_equal(poll_fd(fd, 0), 0);
+}
+#endif
+
+#ifndef CCI_NO_THREADS
+TEST(wake_thread, ON_HOST, "with progress = thread the handle is readable for events of the armed classes alone") {
+    enum { MESSAGES = 200 };
+    pair_t pair;
+    char keys[500];
+    uint32_t i, wakes = 0;
+    cci_event_t *event;
+    (void)state;
+    snprintf(keys, sizeof keys, "%sprogress = thread\n", more_config);
+    write_config(keys);
+    restart_with(config_text);
+    pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
+    arm(CCI_ARM_WAKE | CCI_ARM_OTHER);
+    for (i = 0; i < MESSAGES; i++) { /* the sleeper's program does nothing here but look at its descriptor */
+        send_patiently(pair.ac, "sleep", 5, 7, 0);
+        AWAIT((wakes += poll_fd(sleeper_fd, 0) != 0, count_of(pair.a, CCI_EVENT_SEND) > 0));
+        await_send(pair.a, pair.ac, as_context(7), CCI_SUCCESS);
+    }
+    assert_int_equal(wakes, 0);
+    send_patiently(pair.ac, "wake", 4, 7, CCI_FLAG_WAKE);
+    assert_int_equal(poll_fd(sleeper_fd, 20000), 1);
+    for (i = 0; i <= MESSAGES; i++) {
+        AWAIT(cci_get_event(sleeper->ep, &event) == CCI_SUCCESS);
+        assert_int_equal(event->type, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, i < MESSAGES ? 5 : 4);
+        drop(event);
+    }
+    assert_int_equal(cci_get_event(sleeper->ep, &event), CCI_EAGAIN);
+    assert_int_equal(poll_fd(sleeper_fd, 0), 0);
+    assert_int_equal(cci_connect(pair.a->ep, sleeper->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    assert_int_equal(poll_fd(sleeper_fd, 20000), 1);
+    AWAIT(cci_get_event(sleeper->ep, &event) == CCI_SUCCESS);
+    assert_int_equal(event->type, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_reject(event), CCI_SUCCESS);
+    drop(event);
+    assert_int_equal(cci_arm_os_handle(sleeper->ep, 0), CCI_SUCCESS); /* and all as before */
+    send_patiently(pair.ac, "all", 3, 7, 0);
+    assert_int_equal(poll_fd(sleeper_fd, 20000), 1);
+    AWAIT(cci_get_event(sleeper->ep, &event) == CCI_SUCCESS);
+    drop(event);
+}
+#endif
 
 TEST(get_event_arguments, ANYWHERE, "[4.5.4.2] cci_get_event() never blocks, says CCI_EAGAIN and sets *event to NULL") {
     side_t *a = side_open();

@@ -642,7 +642,7 @@ SIM_FN int sim_is_up(void *link) {
 
 static const cci_link_t sim_link = {CCI_LINK_VERSION, sim_open,     sim_close, sim_send, sim_receive, sim_now,
                                     sim_resolve,      sim_address,  sim_group, sim_is_group, sim_wait, sim_wake,
-                                    NULL,             sim_is_up, sim_text, sim_prefix};
+                                    sim_arm,          sim_is_up, sim_text, sim_prefix};
 
 /* ---- the transport ----------------------------------------------------------------------------------------------------- */
 

@@ -242,6 +242,8 @@ def call_options(pair, to_server):
             check("a URI", value.startswith(pair.client.device.transport + "://"), value)
         elif isinstance(value, cci.Structure):
             check("a structure", isinstance(getattr(value, value._fields_[0][0]), int))
+        elif name == cci.Opt.ENDPT_SEND_FD:
+            refused(cci.Status.EINVAL, handle.set_opt, name, value)
         else:
             handle.set_opt(name, value)
             same(name.name, handle.get_opt(name), value)
@@ -309,6 +311,10 @@ def make_calls(config, service):
     refused(cci.Status.EINVAL, pair.client.connect, "nonsense")
     check("the log has a reason", any("nonsense" in text for _level, text in lines), lines)
     pair.client.arm_os_handle()
+    pair.client.arm_os_handle(cci.Arm.WAKE | cci.Arm.OTHER)
+    refused(cci.Status.EINVAL, pair.client.arm_os_handle, 16)
+    pair.client.arm_os_handle(0)
+    check("the second descriptor", pair.client.get_opt(cci.Opt.ENDPT_SEND_FD) != pair.client.fileno())
     check("a deadline", pair.client.next_deadline() is None or pair.client.next_deadline() >= 0)
     check("no event, at once", pair.client.get_event() is None and pair.client.wait(0) is None)
     connections = call_connections(pair)

@@ -2066,7 +2066,7 @@ static void rc_refuses(void **state) {
     ends_begin("", CCI_CONN_ATTR_RO);
     assert_int_equal(cci_create_endpoint(left->device, 0x100, &other, NULL), CCI_EINVAL);
     assert_null(other);
-    assert_int_equal(cci_arm_os_handle(left, 7), CCI_EINVAL);
+    assert_int_equal(cci_arm_os_handle(left, 16), CCI_EINVAL);
     assert_int_equal(cci_connect(left, "verbs://127.0.0.2/1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0x55, NULL), CCI_EINVAL);
     assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, 0x7000, &handle), CCI_EINVAL);
     assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, 0, &handle), CCI_SUCCESS);

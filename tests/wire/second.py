@@ -178,15 +178,16 @@ class Connection:
         self.next_sequence += 1
         return self.next_sequence - 1
 
-    def send(self, message):
-        """A message: whole, or in fragments (7.1)."""
+    def send(self, message, wake=False):
+        """A message: whole, or in fragments, perhaps for a program that sleeps until it comes (7.1)."""
         sequence, room = self.sequence(), BASE_MTU - 24 - 16
         if len(message) <= room:
-            self.waiting.append(struct.pack("<BBHI", MESSAGE, 0, len(message), sequence) + message)
+            self.waiting.append(struct.pack("<BBHI", MESSAGE, 4 * wake, len(message), sequence) + message)
             return
         for offset in range(0, len(message), room):
             piece = message[offset:offset + room]
-            self.waiting.append(struct.pack("<BBHIII", FRAGMENT, 0, len(piece), sequence, offset, len(message)) + piece)
+            self.waiting.append(struct.pack("<BBHIII", FRAGMENT, 4 * wake, len(piece), sequence, offset, len(message)) +
+                                piece)
 
     def write(self, handle, remote_offset, data):
         """A remote write, in pieces."""

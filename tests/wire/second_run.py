@@ -96,7 +96,7 @@ def exchange(connection, rounds):
     texts = [bytes([65 + i % 26]) * (0, 1, 7, 8, 9, 1000, 1169, longest)[i % 8] for i in range(rounds)]
     connection.messages.clear()
     for text in texts:
-        connection.send(text)
+        connection.send(text, wake=len(text) % 2 == 1)
     pump(connection, lambda: len(connection.messages) == rounds and connection.idle(), "messages")
     if connection.messages != texts:
         fail("what came back is not what was sent")

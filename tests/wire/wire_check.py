@@ -918,7 +918,7 @@ def damages(document):
         result.append(('version of ' + entry['name'], set_field(document, 'Packet', entry['name'], 'version', 0xC2)))
         result.append(('type of ' + entry['name'], set_field(document, 'Packet', entry['name'], 'type', 200)))
         for f in entry['layout'].fields:
-            for new in {'0': (1,), '0..1': (1, 2, 128)}.get(f.values, ()):
+            for new in {'0': (1,), '0..1': (1, 2, 128), '0..1, 4..5': (2, 8, 128)}.get(f.values, ()):
                 result.append(('%s.%s %d' % (entry['name'], f.name, new),
                                set_field(document, 'Packet', entry['name'], f.name, new)))
             if f.name.endswith('_token') or f.name.endswith('_index'):
