@@ -112,6 +112,7 @@
  *     a message that is pending        460 bytes, above 240 bytes 2,250, above 2,000 a datagram's length; 64 bytes for
  *                                      each of its packets
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
+ *     a list of cci_rmav()             200 bytes, 56 for each segment, and its message; until its event is returned
  *     data with an accept or reject    1,064 bytes until the client has confirmed (30 s at most), or 4 s; at a client
  *                                      while it comes, and until the event is returned
  *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
@@ -232,6 +233,8 @@
  * CCI_NO_TEXT           no texts for the log, 2 KB of code less, and no hints. Statuses tell the same.
  * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
+ * CCI_NO_LISTS          no lists of RMA segments, 4 KB of code less: cci_rmav() returns CCI_ERR_NOT_IMPLEMENTED.
+ *                       CCI_SMALL and CCI_NO_RMA imply it.
  * CCI_NO_STATS          no statistics: CCI_OPT_ENDPT_STATS and CCI_OPT_CONN_STATS return CCI_ERR_NOT_IMPLEMENTED.
  *                       CCI_SMALL implies it.
  * CCI_NO_WAKE           no choice of what wakes: cci_arm_os_handle() with classes, CCI_FLAG_WAKE and
@@ -321,6 +324,9 @@
 #ifndef CCI_NO_WAKE
 #define CCI_NO_WAKE
 #endif
+#ifndef CCI_NO_LISTS
+#define CCI_NO_LISTS
+#endif
 #ifndef CCI_SMALL_CONNECTIONS
 #define CCI_SMALL_CONNECTIONS 2
 #endif
@@ -362,6 +368,10 @@
 #if CCI_SMALL_REQUEST > 1024
 #error "CCI_SMALL_REQUEST is 1024 at most: no client may send more"
 #endif
+#endif
+
+#if defined(CCI_NO_RMA) && !defined(CCI_NO_LISTS)
+#define CCI_NO_LISTS
 #endif
 
 #ifdef CCI_TINY
@@ -778,7 +788,7 @@ typedef struct cci_conn_stats {
     uint64_t congestion_window;   /* bytes that may be under way; 0 without traffic, or if another limit rules        */
     uint64_t in_flight_bytes;     /* that are under way                                                               */
     uint64_t silent_ns;           /* since something last came from the peer, to a few milliseconds; groups: 0        */
-    uint32_t operations_pending;  /* that are not done: messages, and RMAs, each with its completion message          */
+    uint32_t operations_pending;  /* that are not done: messages, and RMAs or parts of lists, each with its message   */
     uint32_t path_mtu;            /* bytes of the largest packet                                                      */
     uint32_t is_counted;          /* 1: the first part is counted                                                     */
     uint32_t is_active;           /* 1: it holds the memory for traffic                                               */
@@ -812,7 +822,9 @@ typedef struct cci_caps {
     uint32_t max_connections; /* of an endpoint; memory, or an adapter, may allow less                      */
     uint32_t max_send_bufs;   /* largest value of CCI_OPT_ENDPT_SEND_BUF_COUNT                              */
     uint32_t max_recv_bufs;   /* largest value of CCI_OPT_ENDPT_RECV_BUF_COUNT                              */
-    uint32_t reserved[9];     /* 0                                                                          */
+    /* of each list of cci_rmav(), at most; 0: it can't have lists */
+    uint32_t max_rma_segments;
+    uint32_t reserved[8]; /* 0 */
 } cci_caps_t;
 
 /* an endpoint or a connection, as the option's name says; for CCI_OPT_CAPS also a device */
@@ -955,8 +967,9 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
  * CCI_FLAG_NO_COPY on completion. Reliable: completes when the peer has it; unreliable: when it has left. Flags:
  * BLOCKING, NO_COPY, SILENT, WAKE; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or
  * receives multicast, msg_ptr is NULL and msg_len is not 0, or flags has FENCE or a bit that is no CCI_FLAG_.
- * CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also
- * the statuses of CCI_EVENT_SEND. CCI_ERR_NOT_IMPLEMENTED: WAKE, and the transport can't (CCI_CAN_WAKE). */
+ * CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is pending (see also cci_rmav()). CCI_ERR_DISCONNECTED: the peer has
+ * left. With BLOCKING also the statuses of CCI_EVENT_SEND. CCI_ERR_NOT_IMPLEMENTED: WAKE, and the transport can't
+ * (CCI_CAN_WAKE). */
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags);
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
@@ -987,6 +1000,29 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
                     const void *context, int flags);
 
 /* ---- beyond CCI ------------------------------------------------------------------------------------------------- */
+
+/* A part of registered memory: `length` bytes from `offset` on. */
+typedef struct cci_rma_segment {
+    cci_rma_handle_t *handle;
+    uint64_t offset, length;
+} cci_rma_segment_t;
+
+/* An RMA between lists: all bytes of the local segments, one segment behind the other, from or to all bytes of the
+ * remote ones. Each list is divided as it likes; the sums are equal. A segment may have 0 bytes, then its handle means
+ * nothing. Both arrays, and the message, are the program's again on return. Otherwise it is one cci_rma(): one
+ * completion, and one message, which the peer gets after all of the data, and with READ when all of it is here. Flags
+ * and statuses are those of cci_rma(), the first error that a part meets is the status, and then parts that had not
+ * begun don't begin. What has been moved by then is not defined, and no message comes.
+ *   It moves in parts, 64 at most at a time. The last one waits for all others if there is a message. Parts that have
+ * not begun do so in cci_get_event(), with BLOCKING one after the other before the call returns. Until all have, an RMA
+ * of the connection with FENCE is CCI_ENOBUFS, and on an ordered one (RO) everything that is sent behind: the program
+ * gets events, and tries again.
+ * CCI_EINVAL: also when a list is NULL, has more segments than max_rma_segments of cci_caps_t or 0 bytes, or the sums
+ * differ. CCI_ERR_RMA_HANDLE: a local handle is not valid for that range. CCI_ENOBUFS, CCI_ENOMEM. After each of these
+ * nothing is under way. CCI_ERR_NOT_IMPLEMENTED: the transport can't (max_rma_segments is 0). */
+CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len,
+                     const cci_rma_segment_t *local, uint32_t local_count, const cci_rma_segment_t *remote,
+                     uint32_t remote_count, const void *context, int flags);
 
 struct cci_transport;
 struct cci_link_addr;
@@ -1084,9 +1120,14 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * transport's.
  * ================================================================================================================== */
 
-/* 3: `ops` ends with answer and next_deadline. Transports of version 1, whose `ops` ends with rma, and of version 2,
- * where it ends with rma_free, are taken too. */
-#define CCI_TRANSPORT_VERSION 3
+/* 4: `rma` knows CCI_PIECE. 3: `ops` ends with answer and next_deadline. Transports of version 1, whose `ops` ends with
+ * rma, and of version 2, where it ends with rma_free, are taken too. */
+#define CCI_TRANSPORT_VERSION 4
+
+/* Flags of `rma` for the parts of which the core makes a list (cci_rmav()); programs can't set them. */
+#define CCI_PIECE (1 << 24)       /* its completion is an event of type CCI_EVENT_NONE, otherwise as CCI_EVENT_SEND */
+#define CCI_PIECE_NEXT (1 << 25)  /* statistics: it belongs to an RMA that has been counted                         */
+#define CCI_PIECE_CHECK (1 << 26) /* nothing happens: would the connection and the handles be taken? its status     */
 
 /* What a device is, told by the transport to the core, which copies all of it. */
 typedef struct cci_device_desc {
@@ -1112,6 +1153,7 @@ typedef struct cci_endpoint_base {
      * numbers, and does nothing else. Another thread of the parent may have been anywhere inside the endpoint: no
      * lock, no allocation. */
     void (*forked)(struct cci_endpoint_base *endpoint);
+    struct cci_lists *lists; /* since version 4, the core's: NULL, and what cci_rmav() has under way */
 } cci_endpoint_base_t;
 
 /* Every event of a native transport begins with this. */
@@ -1933,6 +1975,15 @@ CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t n
     polls->left = polls->quick == CCI__POLLS_MANY ? most : 0;
 }
 
+/* A condition that holds only for parts of lists, and the most segments of a list: see LISTS in >>core. */
+#ifdef CCI_NO_LISTS
+#define CCI__LISTS(condition) 0
+#define CCI__LIST_SEGMENTS 0u
+#else
+#define CCI__LISTS(condition) CCI__UNLIKELY(condition)
+#define CCI__LIST_SEGMENTS 256u
+#endif
+
 /* Leaves of what an endpoint can do what one of its connections can. */
 CCI__UNUSED static void cci__caps_of_connection(const struct cci_connection *connection, cci_caps_t *caps) {
     const cci_conn_attribute_t attribute = connection->attribute;
@@ -1941,7 +1992,7 @@ CCI__UNUSED static void cci__caps_of_connection(const struct cci_connection *con
     if (attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU)
         can |= caps->can & (CCI_CAN_RMA | CCI_CAN_RMA_SHARED | CCI_CAN_RMA_HARDWARE);
     if (attribute > CCI_CONN_ATTR_UU) can |= caps->can & CCI_CAN_MULTICAST;
-    if (!(can & CCI_CAN_RMA)) caps->max_rma_length = 0;
+    if (!(can & CCI_CAN_RMA)) caps->max_rma_length = caps->max_rma_segments = 0;
     caps->can = can;
     caps->max_send_size = connection->max_send_size;
     caps->max_connections = 1;
@@ -8731,9 +8782,10 @@ CCI__UNUSED static void cci__tallies_get(const cci__tallies_t *tallies, void *va
     memcpy(val, &value, sizeof value);
 }
 
-/* An RMA was issued. */
-CCI__UNUSED static void cci__tally_rma(cci__tally_t *tally, int is_read, uint64_t length) {
-    *(is_read ? &tally->rma_reads : &tally->rma_writes) += 1;
+/* An RMA was issued, or a part of one, of which the first counts. */
+CCI__UNUSED static void cci__tally_rma(cci__tally_t *tally, int flags, uint64_t length) {
+    const int is_read = (flags & CCI_FLAG_READ) != 0;
+    *(is_read ? &tally->rma_reads : &tally->rma_writes) += !(flags & CCI_PIECE_NEXT);
     *(is_read ? &tally->rma_read_bytes : &tally->rma_write_bytes) += length;
 }
 
@@ -13080,6 +13132,7 @@ static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
 #ifndef CCI_NO_RMA
     caps->can |= CCI_CAN_RMA;
     caps->max_rma_length = UINT64_MAX;
+    caps->max_rma_segments = CCI__LIST_SEGMENTS;
 #endif
     caps->max_request_len = CCI__DGRAM_REQUEST;
     caps->max_connections = CCI__CONN_MOST;
@@ -13438,7 +13491,7 @@ static int cci__dgram_write(cci__dgram_t *ep, cci__active_t *active, const cci__
 /* Counts an RMA that was issued, and takes its sequence numbers for counted. */
 static void cci__dgram_tally_rma(const cci__dgram_t *ep, const cci__active_t *active, const cci__rma_call_t *call) {
     cci__tally_t *tally = cci__dgram_tally(ep, active->conn);
-    cci__tally_rma(tally, (call->flags & CCI_FLAG_READ) != 0, call->length);
+    cci__tally_rma(tally, call->flags, call->length);
     tally->messages_sent += (uint32_t)call->has_message;
     tally->bytes_sent += call->has_message ? call->message->iov_len : 0;
     tally->next_sequence = active->rel.next_sequence;
@@ -13457,6 +13510,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     if (!cci_rma_address(&ep->rma, key, index, call->local_offset, call->length, 0) ||
         call->remote_offset > UINT64_MAX - call->length)
         return CCI_ERR_RMA_HANDLE;
+    if (CCI__LISTS(call->flags & CCI_PIECE_CHECK)) return CCI_SUCCESS;
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY) && call->has_message)
         return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
@@ -13464,6 +13518,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
     CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_messages(ep, active));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
+    if (CCI__LISTS(op && (call->flags & CCI_PIECE))) op->event.base.pub.send.type = CCI_EVENT_NONE;
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
                                                : cci__dgram_write(ep, active, call, op);
@@ -13545,7 +13600,8 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
  *
  * What is left of the interface when an endpoint's own work is taken away: the program's hooks, the table of
  * transports, the configuration, the list of devices, and the functions that check their arguments and call the
- * transport of the endpoint that they were given. It never touches a datagram, an event or a connection's state.
+ * transport of the endpoint that they were given. It never touches a datagram, an event or a connection's state; of
+ * an RMA between lists (LISTS below) it keeps what the transports don't know.
  *
  * Invariants. One lock guards the table, the devices and the list of endpoints; it is held while a transport proposes,
  * configures or refreshes devices and creates an endpoint, so hooks and transports must not call back into functions
@@ -15023,11 +15079,21 @@ static cci__shared_t *cci__shared_take_all(const cci_endpoint_base_t *endpoint) 
     return taken;
 }
 
+#ifndef CCI_NO_LISTS
+static void cci__lists_free(struct cci_lists *lists);
+#endif
+
 /* Ends an endpoint, and only then gives its memory back. */
 static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
     cci__shared_t *memory = cci__shared_take_all(endpoint);
     cci__device_t *device = cci__device_of(endpoint->pub.device);
+#ifndef CCI_NO_LISTS
+    struct cci_lists *lists = endpoint->lists;
+#endif
     int status = endpoint->ops->destroy(endpoint);
+#ifndef CCI_NO_LISTS
+    cci__lists_free(lists);
+#endif
     if (device->is_own) cci_release(device);
     while (memory != NULL) {
         cci__shared_t *next = memory->next;
@@ -15444,11 +15510,349 @@ static uint32_t cci__ops_version(const cci_endpoint_base_t *endpoint) {
                                              : cci__device_of(endpoint->pub.device)->transport->version;
 }
 
+/* ---- LISTS: RMA between lists of segments -------------------------------------------------------------------------
+ *
+ * A piece is where a local and a remote segment overlap. Each is an RMA of the transport with the flag CCI_PIECE, so
+ * that its completion is known from the program's and taken out here; the event of the whole list lies in its record.
+ * A list is accepted with its first piece, or not at all. Other pieces begin when the transport has the means for them,
+ * in cci_get_event(), the last one only after all others have succeeded if a message goes with it. What must not
+ * overtake pieces that have not begun is refused meanwhile (cci_rmav() in >>api).
+ *
+ * Locks: an endpoint's lists have a lock, which is taken before the transport's. In the child of fork() it may be held
+ * for ever, and is not taken. */
+
+typedef int cci__sendv_t(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                         int flags);
+typedef int cci__rma_t(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                       const struct cci_rma_handle *local, uint64_t local_offset, const struct cci_rma_handle *remote,
+                       uint64_t remote_offset, uint64_t length, void *context, int flags);
+
+#ifdef CCI_NO_LISTS
+static inline cci__sendv_t *cci__sendv_of(cci_connection_t *connection) {
+    return cci__endpoint_of_connection(connection)->ops->sendv;
+}
+
+static inline cci__rma_t *cci__rma_of(cci_connection_t *connection) {
+    return cci__endpoint_of_connection(connection)->ops->rma;
+}
+
+static inline void cci__lists_leave(cci_connection_t *connection) {
+    (void)connection;
+}
+
+static inline int cci__lists_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
+    return base->ops->get_event(base, event);
+}
+
+static inline int cci__lists_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    return base->ops->next_deadline(base, ns);
+}
+#else
+#define CCI__LIST_AT_ONCE 64u       /* pieces of a list that are under way */
+#define CCI__LIST_AGAIN_NS 1000000u /* from one try to the next, of a list that nothing wakes */
+
+#ifdef __GNUC__
+#define CCI__LISTS_LOAD(value) __atomic_load_n(&(value), __ATOMIC_ACQUIRE)
+#define CCI__LISTS_STORE(value, new_value) __atomic_store_n(&(value), (new_value), __ATOMIC_RELEASE)
+#else
+#define CCI__LISTS_LOAD(value) (value)
+#define CCI__LISTS_STORE(value, new_value) ((value) = (new_value))
+#endif
+
+/* How far two lists have been gone through: the segments that are next, and bytes of them that are done. */
+typedef struct cci__walk {
+    const cci_rma_segment_t *local, *remote;
+    uint64_t local_done, remote_done, bytes_left;
+} cci__walk_t;
+
+/* What cci_rmav() was given. The segments, their handles and the message follow. */
+typedef struct cci__rmav {
+    cci_event_base_t event; /* first: its completion */
+    cci_list_t node;        /* in one of the endpoint's three */
+    cci_connection_t *connection;
+    cci__walk_t walk;
+    const uint8_t *message;
+    uint32_t message_len;
+    uint32_t under_way; /* pieces */
+    int flags, status;
+    uint8_t has_begun, waits, is_stuck;
+} cci__rmav_t;
+
+typedef struct cci_lists {
+    cci_endpoint_base_t face; /* first: what the lists' events are given back to */
+    cci_endpoint_ops_t ops;   /* its operations: return_event alone */
+    cci_endpoint_base_t *base;
+    cci__lock_t lock;
+    cci_list_t waiting; /* with pieces that have not begun, in the order of the calls */
+    cci_list_t issued;  /* all have */
+    cci_list_t given;   /* the program has the event */
+    uint32_t waiting_count;
+    uint32_t stuck_count; /* of these, without a piece under way that could wake them */
+} cci_lists_t;
+
+static int cci__lists_are_dead(const cci_endpoint_base_t *base) {
+#if CCI__HAS_ATFORK
+    return base->ops == &cci__dead_ops;
+#else
+    (void)base;
+    return 0;
+#endif
+}
+
+/* Bytes of the next piece, 0 when there is none. */
+static uint64_t cci__walk_look(cci__walk_t *walk) {
+    if (walk->bytes_left == 0) return 0;
+    for (; walk->local_done == walk->local->length; walk->local_done = 0) walk->local++;
+    for (; walk->remote_done == walk->remote->length; walk->remote_done = 0) walk->remote++;
+    return cci__min64(walk->local->length - walk->local_done, walk->remote->length - walk->remote_done);
+}
+
+static void cci__walk_take(cci__walk_t *walk, uint64_t length) {
+    walk->local_done += length;
+    walk->remote_done += length;
+    walk->bytes_left -= length;
+}
+
+/* Gives the transport a piece, with the message or NULL. */
+static int cci__walk_issue(const cci__walk_t *walk, cci_connection_t *connection, const void *message, uint32_t length,
+                           uint64_t bytes, void *context, int flags) {
+    return cci__endpoint_of_connection(connection)
+        ->ops->rma(cci__connection_of(connection), message, length, walk->local->handle,
+                   walk->local->offset + walk->local_done, walk->remote->handle,
+                   walk->remote->offset + walk->remote_done, bytes, context, flags);
+}
+
+/* Begins what can begin now. */
+static void cci__rmav_issue(cci__rmav_t *list) {
+    const int direction = list->flags & (CCI_FLAG_READ | CCI_FLAG_WRITE);
+    uint64_t bytes;
+    while (list->status == CCI_SUCCESS && list->under_way < CCI__LIST_AT_ONCE &&
+           (bytes = cci__walk_look(&list->walk)) > 0) {
+        int has_message = list->message_len > 0 && bytes == list->walk.bytes_left, status;
+        if (has_message && list->under_way > 0) return;
+        status = cci__walk_issue(
+            &list->walk, list->connection, has_message ? list->message : NULL, has_message ? list->message_len : 0,
+            bytes, list, direction | CCI_PIECE | (list->has_begun ? CCI_PIECE_NEXT : list->flags & CCI_FLAG_FENCE));
+        if (status == CCI_ENOBUFS) return;
+        if (status != CCI_SUCCESS) {
+            list->status = status;
+            return;
+        }
+        cci__walk_take(&list->walk, bytes);
+        list->under_way++;
+        list->has_begun = 1;
+    }
+}
+
+static int cci__rmav_is_over(const cci__rmav_t *list) {
+    return list->under_way == 0 && (list->status != CCI_SUCCESS || list->walk.bytes_left == 0);
+}
+
+/* Puts a list where it belongs, after its pieces have changed. */
+static void cci__rmav_sort(cci_lists_t *lists, cci__rmav_t *list, int is_over) {
+    uint8_t waits = list->walk.bytes_left > 0 && !is_over, is_stuck = waits && list->under_way == 0;
+    if (waits != list->waits) {
+        cci__list_remove(&list->node);
+        cci__list_append(waits ? &lists->waiting : &lists->issued, &list->node);
+        CCI__LISTS_STORE(lists->waiting_count, waits ? lists->waiting_count + 1 : lists->waiting_count - 1);
+    }
+    if (is_stuck != list->is_stuck)
+        CCI__LISTS_STORE(lists->stuck_count, is_stuck ? lists->stuck_count + 1 : lists->stuck_count - 1);
+    list->waits = waits;
+    list->is_stuck = is_stuck;
+}
+
+/* A list may go on: begins what can, and ends it when it is over. Gives its event if it has one for the program. */
+static cci_event_t *cci__rmav_go_on(cci_lists_t *lists, cci__rmav_t *list) {
+    int is_over;
+    cci__rmav_issue(list);
+    is_over = cci__rmav_is_over(list);
+    cci__rmav_sort(lists, list, is_over);
+    if (!is_over) return NULL;
+    cci__list_remove(&list->node);
+    if (list->flags & CCI_FLAG_SILENT) {
+        cci_release(list);
+        return NULL;
+    }
+    list->event.pub.send.status = (cci_status_t)list->status;
+    cci__list_append(&lists->given, &list->node);
+    return &list->event.pub;
+}
+
+/* Tries again those that nothing wakes. */
+static cci_event_t *cci__lists_retry(cci_lists_t *lists) {
+    cci_list_t *node, *next;
+    cci_event_t *event = NULL;
+    cci__lock_take(&lists->lock);
+    for (node = lists->waiting.next; node != &lists->waiting && !event; node = next) {
+        cci__rmav_t *list = CCI__CONTAINER(node, cci__rmav_t, node);
+        next = node->next;
+        if (list->is_stuck) event = cci__rmav_go_on(lists, list);
+    }
+    cci__lock_give(&lists->lock);
+    return event;
+}
+
+/* A piece has ended. */
+static cci_event_t *cci__lists_take(cci_lists_t *lists, cci_event_t *piece) {
+    cci__rmav_t *list = (cci__rmav_t *)piece->send.context;
+    int status = (int)piece->send.status;
+    (void)lists->base->ops->return_event((cci_event_base_t *)(void *)piece); /* the next one may need its place */
+    cci__lock_take(&lists->lock);
+    list->under_way--;
+    if (list->status == CCI_SUCCESS) list->status = status;
+    piece = cci__rmav_go_on(lists, list);
+    cci__lock_give(&lists->lock);
+    return piece;
+}
+
+static CCI__RARE int cci__lists_sift(cci_lists_t *lists, cci_event_t **event) {
+    cci_endpoint_base_t *base = lists->base;
+    int status;
+    do {
+        if (CCI__LISTS_LOAD(lists->stuck_count) > 0 && !cci__lists_are_dead(base) &&
+            (*event = cci__lists_retry(lists)) != NULL)
+            return CCI_SUCCESS;
+        status = base->ops->get_event(base, event);
+        if (status != CCI_SUCCESS || (*event)->type != CCI_EVENT_NONE) return status;
+        *event = cci__lists_take(lists, *event);
+    } while (*event == NULL);
+    return CCI_SUCCESS;
+}
+
+static inline int cci__lists_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
+    cci_lists_t *lists = CCI__LISTS_LOAD(base->lists);
+    int status;
+    if (CCI__UNLIKELY(lists != NULL)) return cci__lists_sift(lists, event);
+    status = base->ops->get_event(base, event);
+    if (status != CCI_SUCCESS || CCI__LIKELY((*event)->type != CCI_EVENT_NONE)) return status;
+    lists = CCI__LISTS_LOAD(base->lists); /* another thread has just made them */
+    if (lists == NULL) return status;
+    *event = cci__lists_take(lists, *event);
+    return *event != NULL ? (int)CCI_SUCCESS : cci__lists_sift(lists, event);
+}
+
+static int cci__lists_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci_lists_t *lists = CCI__LISTS_LOAD(base->lists);
+    int status = base->ops->next_deadline(base, ns);
+    if (lists != NULL && CCI__LISTS_LOAD(lists->stuck_count) > 0) *ns = cci__min64(*ns, CCI__LIST_AGAIN_NS);
+    return status;
+}
+
+/* May what a call gives not overtake pieces that have not begun? */
+static int cci__lists_hold(cci_lists_t *lists, const struct cci_connection *connection, int flags) {
+    const cci_list_t *node;
+    int holds = 0;
+    if (CCI__LISTS_LOAD(lists->waiting_count) == 0 || cci__lists_are_dead(lists->base)) return 0;
+    if (connection->attribute != CCI_CONN_ATTR_RO && !(flags & CCI_FLAG_FENCE)) return 0;
+    cci__lock_take(&lists->lock);
+    for (node = lists->waiting.next; node != &lists->waiting && !holds; node = node->next) {
+        const cci__rmav_t *list = CCI__CONTAINER(node, cci__rmav_t, node);
+        holds = list->connection == connection && list->status == CCI_SUCCESS;
+    }
+    cci__lock_give(&lists->lock);
+    return holds;
+}
+
+/* Operations of the transport's, where the endpoint has had lists. */
+static int cci__lists_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                            int flags) {
+    cci_endpoint_base_t *base = cci__endpoint_of_connection(connection);
+    if (cci__lists_hold(base->lists, connection, flags)) return CCI_ENOBUFS;
+    return base->ops->sendv(connection, data, count, context, flags);
+}
+
+static int cci__lists_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                          const struct cci_rma_handle *local, uint64_t local_offset,
+                          const struct cci_rma_handle *remote, uint64_t remote_offset, uint64_t length, void *context,
+                          int flags) {
+    cci_endpoint_base_t *base = cci__endpoint_of_connection(connection);
+    if (cci__lists_hold(base->lists, connection, flags)) return CCI_ENOBUFS;
+    return base->ops->rma(connection, msg, msg_len, local, local_offset, remote, remote_offset, length, context, flags);
+}
+
+static inline cci__sendv_t *cci__sendv_of(cci_connection_t *connection) {
+    cci_endpoint_base_t *base = cci__endpoint_of_connection(connection);
+    return CCI__UNLIKELY(CCI__LISTS_LOAD(base->lists) != NULL) ? cci__lists_sendv : base->ops->sendv;
+}
+
+static inline cci__rma_t *cci__rma_of(cci_connection_t *connection) {
+    cci_endpoint_base_t *base = cci__endpoint_of_connection(connection);
+    return CCI__UNLIKELY(CCI__LISTS_LOAD(base->lists) != NULL) ? cci__lists_rma : base->ops->rma;
+}
+
+/* The program ends a connection: nothing more begins there. */
+static void cci__lists_leave(cci_connection_t *connection) {
+    cci_lists_t *lists = CCI__LISTS_LOAD(cci__endpoint_of_connection(connection)->lists);
+    cci_list_t *node;
+    if (lists == NULL || cci__lists_are_dead(lists->base)) return;
+    cci__lock_take(&lists->lock);
+    for (node = lists->waiting.next; node != &lists->waiting; node = node->next) {
+        cci__rmav_t *list = CCI__CONTAINER(node, cci__rmav_t, node);
+        if (list->connection == connection && list->status == CCI_SUCCESS) list->status = CCI_ERR_DISCONNECTED;
+    }
+    cci__lock_give(&lists->lock);
+}
+
+static int cci__lists_return_event(cci_event_base_t *event) {
+    cci_lists_t *lists = (cci_lists_t *)(void *)event->endpoint;
+    cci__rmav_t *list = (cci__rmav_t *)(void *)event;
+    if (cci__lists_are_dead(lists->base)) return CCI_SUCCESS;
+    cci__lock_take(&lists->lock);
+    cci__list_remove(&list->node);
+    cci__lock_give(&lists->lock);
+    cci_release(list);
+    return CCI_SUCCESS;
+}
+
+/* The endpoint's lists; NULL: there is no memory. */
+static cci_lists_t *cci__lists_of(cci_endpoint_base_t *base) {
+    cci_lists_t *lists = CCI__LISTS_LOAD(base->lists), *made;
+    if (lists != NULL) return lists;
+    made = (cci_lists_t *)cci_alloc(sizeof *made);
+    if (made == NULL) return NULL;
+    memset(made, 0, sizeof *made);
+    made->ops.return_event = cci__lists_return_event;
+    made->face.ops = &made->ops;
+    made->base = base;
+    cci__lock_init(&made->lock);
+    cci__list_init(&made->waiting);
+    cci__list_init(&made->issued);
+    cci__list_init(&made->given);
+    cci__shared_lock();
+    lists = base->lists;
+    if (lists == NULL) CCI__LISTS_STORE(base->lists, made);
+    cci__shared_unlock();
+    if (lists == NULL) return made;
+    cci__lock_destroy(&made->lock);
+    cci_release(made);
+    return lists;
+}
+
+static void cci__lists_release(cci_list_t *head) {
+    while (!cci__list_empty(head)) {
+        cci__rmav_t *list = CCI__CONTAINER(head->next, cci__rmav_t, node);
+        cci__list_remove(&list->node);
+        cci_release(list);
+    }
+}
+
+/* The endpoint is gone. */
+static void cci__lists_free(cci_lists_t *lists) {
+    if (lists == NULL) return;
+    cci__lists_release(&lists->waiting);
+    cci__lists_release(&lists->issued);
+    cci__lists_release(&lists->given);
+    cci__lock_destroy(&lists->lock);
+    cci_release(lists);
+}
+#endif
+
 CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     if (endpoint == NULL || ns == NULL) return CCI_EINVAL;
     if (cci__ops_version(base) < 3 || base->ops->next_deadline == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return base->ops->next_deadline(base, ns);
+    return cci__lists_next_deadline(base, ns);
 }
 
 /* ---- connection functions ---------------------------------------------------------------------------------------- */
@@ -15586,6 +15990,7 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
 CCI_API int cci_disconnect(cci_connection_t *connection) {
     const cci_endpoint_ops_t *ops;
     if (connection == NULL) return CCI_EINVAL;
+    cci__lists_leave(connection);
     ops = cci__endpoint_of_connection(connection)->ops;
     return ops->disconnect != NULL ? ops->disconnect(cci__connection_of(connection)) : (int)CCI_ERR_NOT_IMPLEMENTED;
 }
@@ -15596,7 +16001,7 @@ CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     if (endpoint == NULL || event == NULL) return CCI_EINVAL;
     *event = NULL;
-    return base->ops->get_event(base, event);
+    return cci__lists_get_event(base, event);
 }
 
 CCI_API int cci_return_event(cci_event_t *event) {
@@ -15743,8 +16148,7 @@ CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t
         return cci__send_refuse(flags);
     piece.iov_base = cci__context_of(msg_ptr);
     piece.iov_len = msg_len;
-    return cci__endpoint_of_connection(connection)
-        ->ops->sendv(cci__connection_of(connection), &piece, 1, cci__context_of(context), flags);
+    return cci__sendv_of(connection)(cci__connection_of(connection), &piece, 1, cci__context_of(context), flags);
 }
 
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
@@ -15754,8 +16158,7 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
         return cci__send_refuse(flags);
     for (i = 0; i < iovcnt; i++)
         if (data[i].iov_base == NULL && data[i].iov_len > 0) return CCI_EINVAL;
-    return cci__endpoint_of_connection(connection)
-        ->ops->sendv(cci__connection_of(connection), data, iovcnt, cci__context_of(context), flags);
+    return cci__sendv_of(connection)(cci__connection_of(connection), data, iovcnt, cci__context_of(context), flags);
 }
 
 /* ---- remote memory access functions ------------------------------------------------------------------------------ */
@@ -15836,24 +16239,177 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
     return status;
 }
 
+/* What RMAs are refused for, whatever their memory is. */
+static inline int cci__rma_check(const char *function, const cci_connection_t *connection, const void *msg_ptr,
+                                 uint32_t msg_len, int flags) {
+    const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
+    if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
+    if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
+    return flags & ~CCI__FLAGS ? cci__flags_refuse(function, flags & ~CCI__FLAGS) : (int)CCI_SUCCESS;
+}
+
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags) {
-    const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
-    const cci_endpoint_ops_t *ops;
+    cci__rma_t *rma;
     int status;
     if (connection == NULL || local_handle == NULL || remote_handle == NULL || data_len == 0) return CCI_EINVAL;
-    if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
-    if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
-    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma()", flags & ~CCI__FLAGS);
-    ops = cci__endpoint_of_connection(connection)->ops;
-    if (ops->rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    status = ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
-                      remote_offset, data_len, cci__context_of(context), flags);
+    status = cci__rma_check("cci_rma()", connection, msg_ptr, msg_len, flags);
+    if (status != CCI_SUCCESS) return status;
+    rma = cci__rma_of(connection);
+    if (rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    status = rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
+                 remote_offset, data_len, cci__context_of(context), flags);
     if (status == CCI_ERR_RMA_HANDLE && !(flags & CCI_FLAG_BLOCKING)) /* else it may be the remote one */
         (void)cci__refuse("cci_rma()", "the endpoint has no such local handle, or not for that range");
     return status;
 }
+
+#ifdef CCI_NO_LISTS
+CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len,
+                     const cci_rma_segment_t *local, uint32_t local_count, const cci_rma_segment_t *remote,
+                     uint32_t remote_count, const void *context, int flags) {
+    (void)connection, (void)msg_ptr, (void)msg_len, (void)local, (void)local_count, (void)remote, (void)remote_count;
+    (void)context, (void)flags;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+#else
+/* Adds up the bytes of segments. */
+static int cci__rmav_measure(const cci_rma_segment_t *segment, uint32_t count, uint64_t *bytes) {
+    uint32_t i;
+    *bytes = 0;
+    if (segment == NULL || count > CCI__LIST_SEGMENTS) return CCI_EINVAL;
+    for (i = 0; i < count; i++) {
+        if (segment[i].length == 0) continue;
+        if (segment[i].handle == NULL || segment[i].length > UINT64_MAX - *bytes) return CCI_EINVAL;
+        *bytes += segment[i].length;
+    }
+    return *bytes > 0 ? CCI_SUCCESS : CCI_EINVAL;
+}
+
+/* Would all pieces be taken? */
+static int cci__rmav_check(cci_connection_t *connection, cci__walk_t walk, int flags) {
+    uint64_t bytes;
+    while ((bytes = cci__walk_look(&walk)) > 0) {
+        int status;
+        if (walk.local->length > UINT64_MAX - walk.local->offset ||
+            walk.remote->length > UINT64_MAX - walk.remote->offset)
+            return CCI_ERR_RMA_HANDLE;
+        status = cci__walk_issue(&walk, connection, NULL, 0, bytes, NULL, flags | CCI_PIECE_CHECK);
+        if (status != CCI_SUCCESS) return status;
+        cci__walk_take(&walk, bytes);
+    }
+    return CCI_SUCCESS;
+}
+
+/* One piece after the other, each to its end. */
+static int cci__rmav_block(cci_connection_t *connection, cci__walk_t walk, const void *message, uint32_t length,
+                           int flags) {
+    int status = CCI_SUCCESS;
+    uint64_t bytes;
+    while (status == CCI_SUCCESS && (bytes = cci__walk_look(&walk)) > 0) {
+        int is_last = bytes == walk.bytes_left;
+        status = cci__walk_issue(&walk, connection, is_last ? message : NULL, is_last ? length : 0, bytes, NULL, flags);
+        flags = (flags & ~CCI_FLAG_FENCE) | CCI_PIECE_NEXT;
+        cci__walk_take(&walk, bytes);
+    }
+    return status;
+}
+
+/* A copy of segments with their handles, at `to`. */
+static const cci_rma_segment_t *cci__rmav_copy(uint8_t **to, const cci_rma_segment_t *from, uint32_t count) {
+    cci_rma_segment_t *segment = (cci_rma_segment_t *)(void *)*to;
+    struct cci_rma_handle *handle = (struct cci_rma_handle *)(void *)(segment + count);
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        segment[i] = from[i];
+        if (from[i].length > 0) handle[i] = *from[i].handle;
+        segment[i].handle = &handle[i];
+    }
+    *to = (uint8_t *)(handle + count);
+    return segment;
+}
+
+/* Accepts a list with its first piece. */
+static int cci__rmav_accept(cci_lists_t *lists, cci__rmav_t *list) {
+    int status = CCI_SUCCESS;
+    cci__lock_take(&lists->lock);
+    cci__rmav_issue(list);
+    if (list->under_way > 0) {
+        cci__list_append(&lists->issued, &list->node);
+        cci__rmav_sort(lists, list, 0);
+    } else {
+        status = list->status != CCI_SUCCESS ? list->status : (int)CCI_ENOBUFS;
+    }
+    cci__lock_give(&lists->lock);
+    if (status != CCI_SUCCESS) cci_release(list);
+    return status;
+}
+
+static int cci__rmav_start(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len,
+                           const cci_rma_segment_t *local, uint32_t local_count, const cci_rma_segment_t *remote,
+                           uint32_t remote_count, const cci__walk_t *walk, const void *context, int flags) {
+    const size_t segment_bytes = sizeof(cci_rma_segment_t) + sizeof(struct cci_rma_handle);
+    cci_lists_t *lists = cci__lists_of(cci__endpoint_of_connection(connection));
+    cci__rmav_t *list;
+    uint8_t *to;
+    if (lists == NULL) return CCI_ENOMEM;
+    list = (cci__rmav_t *)cci_alloc(sizeof *list + (local_count + remote_count) * segment_bytes + msg_len);
+    if (list == NULL) return CCI_ENOMEM;
+    memset(list, 0, sizeof *list);
+    list->event.endpoint = &lists->face;
+    list->event.pub.send.type = CCI_EVENT_SEND;
+    list->event.pub.send.connection = connection;
+    list->event.pub.send.context = cci__context_of(context);
+    list->connection = connection;
+    list->flags = flags;
+    to = (uint8_t *)(list + 1);
+    list->walk.local = cci__rmav_copy(&to, local, local_count);
+    list->walk.remote = cci__rmav_copy(&to, remote, remote_count);
+    list->walk.bytes_left = walk->bytes_left;
+    list->message = to;
+    list->message_len = msg_len;
+    if (msg_len > 0) memcpy(to, msg_ptr, msg_len);
+    return cci__rmav_accept(lists, list);
+}
+
+CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len,
+                     const cci_rma_segment_t *local, uint32_t local_count, const cci_rma_segment_t *remote,
+                     uint32_t remote_count, const void *context, int flags) {
+    cci_endpoint_base_t *base;
+    cci_lists_t *lists;
+    cci__walk_t walk;
+    uint64_t bytes;
+    int status = cci__rmav_measure(local, local_count, &walk.bytes_left);
+    if (connection == NULL) return CCI_EINVAL;
+    if (status == CCI_SUCCESS) status = cci__rmav_measure(remote, remote_count, &bytes);
+    if (status == CCI_SUCCESS && bytes != walk.bytes_left) status = CCI_EINVAL;
+    if (status != CCI_SUCCESS)
+        return cci__refuse("cci_rmav()", "a list is NULL, too long or empty, or the sums differ");
+    status = cci__rma_check("cci_rmav()", connection, msg_ptr, msg_len, flags);
+    if (status != CCI_SUCCESS) return status;
+    base = cci__endpoint_of_connection(connection);
+    if (base->ops->rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
+    walk.local = local;
+    walk.remote = remote;
+    walk.local_done = walk.remote_done = 0;
+    bytes = cci__walk_look(&walk);
+    if (bytes == walk.bytes_left)
+        return cci_rma(connection, msg_ptr, msg_len, walk.local->handle, walk.local->offset, walk.remote->handle,
+                       walk.remote->offset, bytes, context, flags);
+    if (cci__ops_version(base) < 4) return CCI_ERR_NOT_IMPLEMENTED;
+    status = cci__rmav_check(connection, walk, flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    if (status == CCI_ERR_RMA_HANDLE)
+        (void)cci__refuse("cci_rmav()", "the endpoint has no such local handle, or not for that range");
+    if (status != CCI_SUCCESS) return status;
+    lists = CCI__LISTS_LOAD(base->lists);
+    if (lists != NULL && cci__lists_hold(lists, connection, flags)) return CCI_ENOBUFS;
+    if (flags & CCI_FLAG_BLOCKING) return cci__rmav_block(connection, walk, msg_ptr, msg_len, flags);
+    return cci__rmav_start(connection, msg_ptr, msg_len, local, local_count, remote, remote_count, &walk, context,
+                           flags);
+}
+#endif
 
 /* ---- memory that is shared where it can be
  * ------------------------------------------------------------------------ */
@@ -17945,6 +18501,14 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 }
 
 /* What only the full library has. */
+CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len,
+                     const cci_rma_segment_t *local, uint32_t local_count, const cci_rma_segment_t *remote,
+                     uint32_t remote_count, const void *context, int flags) {
+    (void)connection, (void)msg_ptr, (void)msg_len, (void)local, (void)local_count, (void)remote, (void)remote_count;
+    (void)context, (void)flags;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
 CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memory) {
     return endpoint && memory && length > 0 ? CCI_ENOMEM : CCI_EINVAL;
 }

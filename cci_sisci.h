@@ -11861,7 +11861,7 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
 #define CCI__SISCI_CAPS(can)                                                                                           \
     {                                                                                                                  \
         CCI_CAN_ORDERED | CCI_CAN_RMA | CCI__CAN_WAKE | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN, CCI__CONN_MOST, 65536, \
-            65536, {                                                                                                   \
+            65536, CCI__LIST_SEGMENTS, {                                                                               \
             0                                                                                                          \
         }                                                                                                              \
     }
@@ -12326,6 +12326,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     cci__sisci_link *link = conn->link;
     cci__sisci_item *item;
     cci__sisci_op *op = NULL;
+    int aims;
     (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
     if (link->views && ((ep->rma_calls++ & 127) == 0 || link->views->connecting > 0))
         cci__sisci_look_at_device(ep); /* a program may make no other calls, and mapped memory outlives the peer */
@@ -12339,9 +12340,10 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     }
     item = cci__sisci_new_item(ep, conn);
     if (!item) return CCI_ENOBUFS;
-    if (!cci__sisci_aim(ep, item, call)) {
+    aims = cci__sisci_aim(ep, item, call);
+    if (!aims || CCI__LISTS(call->flags & CCI_PIECE_CHECK)) {
         cci__sisci_free_item(ep, item);
-        return CCI_ERR_RMA_HANDLE;
+        return aims ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
     }
     if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
         op = cci__sisci_new_op(ep, conn, call->context, call->flags);
@@ -12349,6 +12351,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
             cci__sisci_free_item(ep, item);
             return CCI_ENOBUFS;
         }
+        if (CCI__LISTS(call->flags & CCI_PIECE)) op->event.base.pub.send.type = CCI_EVENT_NONE;
         op->item = item;
         cci__sisci_add_op(link, op);
     }
@@ -12361,7 +12364,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     if (item->has_message) memcpy(item->buffer, call->msg, call->msg_len);
 #ifndef CCI_NO_STATS
     if (ep->tallies.counted) {
-        cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index), item->is_read, call->length);
+        cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index), call->flags, call->length);
         if (item->has_message) cci__tally_issued(&ep->tallies, conn->conn.index, call->msg_len);
     }
 #endif

@@ -1403,6 +1403,7 @@ static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICA
                                                1u << 20,
                                                65536,
                                                32768,
+                                               CCI__LIST_SEGMENTS,
                                                {0}};
 
 static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_device *d, const cci__verbs_port *port) {
@@ -7551,6 +7552,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     local = cci_rma_address(&ep->rma, call->local.tag, call->local.region, call->local_offset, call->length, 0);
     if (!local || !cci__rc_is_permitted(conn, call, remote)) return CCI_ERR_RMA_HANDLE;
+    if (CCI__LISTS(call->flags & CCI_PIECE_CHECK)) return CCI_SUCCESS;
     most = cci__max32(ep->send_buf_count, CCI__RC_RMAS);
     if (!ep->free_rmas &&
         (ep->total_rmas >= most || !cci__rc_add_rmas(ep, cci__min32(most - ep->total_rmas, CCI__RC_MORE_RMAS))))
@@ -7564,6 +7566,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         }
     }
     if (status != CCI_SUCCESS) return status;
+    if (CCI__LISTS(op && (call->flags & CCI_PIECE))) op->event.base.pub.send.type = CCI_EVENT_NONE;
     item = ep->free_rmas;
     ep->free_rmas = item->next;
     memset(item, 0, sizeof *item);
@@ -7587,8 +7590,8 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         message->is_fenced = item->kind == CCI__RC_READ_ITEM;
         cci__rc_append(ep, conn, message);
     }
-    CCI__STATS(if (ep->tallies.counted) cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index),
-                                                       item->kind == CCI__RC_READ_ITEM, call->length));
+    CCI__STATS(if (ep->tallies.counted)
+                   cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index), call->flags, call->length));
     cci__rc_issued(ep, conn, 1);
     return call->flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }

@@ -143,7 +143,7 @@ Alignment = _structure("Alignment", rma_write_local_addr=c_uint32, rma_write_rem
                        rma_read_length=c_uint32)
 Capabilities = _structure("Capabilities", can=c_uint64, max_rma_length=c_uint64, max_send_size=c_uint32,
                           max_request_len=c_uint32, max_connections=c_uint32, max_send_bufs=c_uint32,
-                          max_recv_bufs=c_uint32, reserved=c_uint32 * 9)
+                          max_recv_bufs=c_uint32, max_rma_segments=c_uint32, reserved=c_uint32 * 8)
 EndpointStats = _structure("EndpointStats", datagrams_sent=c_uint64, bytes_sent=c_uint64, datagrams_received=c_uint64,
                            bytes_received=c_uint64, packets_retransmitted=c_uint64, packets_lost=c_uint64,
                            dropped_corrupt=c_uint64, dropped_not_ours=c_uint64, dropped_no_connection=c_uint64,
@@ -162,6 +162,7 @@ ConnectionStats = _structure("ConnectionStats", messages_sent=c_uint64, bytes_se
                              congestion_window=c_uint64, in_flight_bytes=c_uint64, silent_ns=c_uint64,
                              operations_pending=c_uint32, path_mtu=c_uint32, is_counted=c_uint32, is_active=c_uint32)
 _RmaHandle = _structure("_RmaHandle", stuff=c_uint64 * 4)
+_RmaSegment = _structure("_RmaSegment", handle=c_void_p, offset=c_uint64, length=c_uint64)
 _LogHook = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 _Setup = _structure("_Setup", alloc=c_void_p, release=c_void_p, log=_LogHook, random=c_void_p, user=c_void_p,
                     config=c_char_p, transports=c_void_p, seal=c_void_p)
@@ -176,8 +177,8 @@ STRUCTURES = {
     "cci_caps_t": Capabilities,
     "cci_endpt_stats_t": EndpointStats,
     "cci_conn_stats_t": ConnectionStats,
-    "cci_alignment_t": Alignment, "cci_rma_handle_t": _RmaHandle, "cci_setup_t": _Setup, "struct timeval": _Timeval,
-    "struct iovec": _Iovec}
+    "cci_alignment_t": Alignment, "cci_rma_handle_t": _RmaHandle, "cci_rma_segment_t": _RmaSegment,
+    "cci_setup_t": _Setup, "struct timeval": _Timeval, "struct iovec": _Iovec}
 
 # ---- functions: the result, then the arguments ----------------------------------------------------------------------
 
@@ -210,6 +211,8 @@ FUNCTIONS = {
     "cci_rma_register": (c_int, _AT, c_void_p, c_uint64, c_int, POINTER(_AT)),
     "cci_rma_deregister": (c_int, _AT, _AT),
     "cci_rma": (c_int, _AT, c_char_p, c_uint32, _AT, c_uint64, _AT, c_uint64, c_uint64, c_void_p, c_int),
+    "cci_rmav": (c_int, _AT, c_char_p, c_uint32, POINTER(_RmaSegment), c_uint32, POINTER(_RmaSegment), c_uint32,
+                 c_void_p, c_int),
     "cci_rma_alloc": (c_int, _AT, c_uint64, POINTER(c_void_p)),
     "cci_rma_free": (c_int, _AT, c_void_p),
     "cci_transport_reason": (c_char_p, c_uint32, POINTER(c_char_p)),
@@ -570,6 +573,15 @@ class Connection(_Options):
         remote, message = _RmaHandle.from_buffer_copy(remote_handle), None if message is None else bytes(message)
         self._start(context, flags, local, _cci.cci_rma, self._at, message, len(message or b""),
                     local._at, local_offset, addressof(remote), remote_offset, length)
+
+    def rmav(self, local, remote, flags, message=None, context=None):
+        """The same between lists, equal in sum: (Memory, offset, length) here, (its 32 bytes, offset, length) there."""
+        handles = [_RmaHandle.from_buffer_copy(each[0]) for each in remote]
+        here = (_RmaSegment * len(local))(*[(memory._at, *rest) for memory, *rest in local])
+        there = (_RmaSegment * len(remote))(*[(addressof(handle), *rest) for handle, (_, *rest) in zip(handles, remote)])
+        message = None if message is None else bytes(message)
+        self._start(context, flags, local, _cci.cci_rmav, self._at, message, len(message or b""),
+                    here, len(local), there, len(remote))
 
     def disconnect(self):
         """Ends the connection at once. Again: does nothing."""

@@ -120,9 +120,9 @@ static void print_caps_json(cci_device_t *device) {
         separator = ", ";
     }
     printf("], \"max_request_len\": %lu, \"max_connections\": %lu, \"max_send_bufs\": %lu, \"max_recv_bufs\": %lu, "
-           "\"max_rma_length\": ",
+           "\"max_rma_segments\": %lu, \"max_rma_length\": ",
            (unsigned long)caps.max_request_len, (unsigned long)caps.max_connections, (unsigned long)caps.max_send_bufs,
-           (unsigned long)caps.max_recv_bufs);
+           (unsigned long)caps.max_recv_bufs, (unsigned long)caps.max_rma_segments);
     if (caps.max_rma_length == UINT64_MAX) printf("null}");
     else printf("%llu}", (unsigned long long)caps.max_rma_length);
 }

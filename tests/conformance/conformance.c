@@ -4094,6 +4094,541 @@ TEST(disconnect_owes, ANYWHERE, "a message that the peer took before it disconne
     }
 }
 
+/* ---- lists ---- */
+
+#define LIST_MOST 256
+
+/* A list over a region, cut at random; some segments have no bytes and no handle. */
+typedef struct cut {
+    cci_rma_segment_t at[LIST_MOST];
+    uint32_t count;
+} cut_t;
+
+static uint64_t cut_seed;
+
+static uint32_t any_below(uint32_t limit) {
+    cut_seed = cut_seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(cut_seed >> 33) % limit;
+}
+
+/* `count` segments of a region, of `bytes` in all. They lie apart, the last in front. */
+static cut_t cut_up(const region_t *region, uint32_t count, size_t bytes) {
+    cut_t cut;
+    size_t place = region->size, left = bytes;
+    uint32_t i;
+    memset(&cut, 0, sizeof cut);
+    cut.count = count;
+    for (i = 0; i < count; i++) {
+        size_t length = i + 1 == count ? left : any_below(8) == 0 ? 0 : any_below((uint32_t)(left / (count - i) * 2) + 1);
+        length = length < left ? length : left;
+        cut.at[i].length = length;
+        if (length > 0) {
+            assert_true(place >= length);
+            place -= length;
+            cut.at[i].handle = region->handle;
+            cut.at[i].offset = place;
+            place -= place > left + 3 ? 3 : 0;
+        }
+        left -= length;
+    }
+    return cut;
+}
+
+/* Copies what a list names to or from one block. */
+static void gather(const region_t *region, const cut_t *cut, uint8_t *block, int scatters) {
+    uint32_t i;
+    for (i = 0; i < cut->count; block += cut->at[i].length, i++) {
+        uint8_t *memory = region->start + cut->at[i].offset;
+        if (cut->at[i].length > 0) {
+            memcpy(scatters ? memory : block, scatters ? block : memory, (size_t)cut->at[i].length);
+        }
+    }
+}
+
+static int rmav(const pair_t *pair, const char *message, const cut_t *local, const cut_t *remote, uintptr_t context, int flags) {
+    return cci_rmav(pair->ac, message, message ? (uint32_t)strlen(message) : 0, local->at, local->count, remote->at, remote->count,
+                    as_context(context), flags);
+}
+
+static void rmav_patiently(const pair_t *pair, const char *message, const cut_t *local, const cut_t *remote, uintptr_t context,
+                           int flags) {
+    int status = CCI_ENOBUFS;
+    AWAIT((status = rmav(pair, message, local, remote, context, flags)) != CCI_ENOBUFS);
+    assert_int_equal(status, CCI_SUCCESS);
+}
+
+/* One list of so many segments on either side, checked to the byte. */
+static void transfer_list(const pair_t *pair, uint32_t local_count, uint32_t remote_count, size_t bytes, int flag) {
+    region_t local = make_region(pair->a->ep, bytes + 1000, 0), remote = make_region(pair->b->ep, bytes + 1000, flag);
+    region_t *from = flag == CCI_FLAG_WRITE ? &local : &remote, *to = flag == CCI_FLAG_WRITE ? &remote : &local;
+    cut_t here = cut_up(&local, local_count, bytes), there = cut_up(&remote, remote_count, bytes);
+    uint8_t *block = (uint8_t *)need(bytes), *wanted = (uint8_t *)need(to->size + 2 * GUARD);
+    region_t shadow = *to;
+    fill(block, bytes, bytes);
+    gather(from, flag == CCI_FLAG_WRITE ? &here : &there, block, 1);
+    memset(wanted, 0xa5, to->size + 2 * GUARD);
+    shadow.start = wanted + GUARD;
+    gather(&shadow, flag == CCI_FLAG_WRITE ? &there : &here, block, 1);
+    assert_int_equal(rmav(pair, NULL, &here, &there, 77, flag), CCI_SUCCESS);
+    memset(here.at, 0xee, sizeof here.at); /* the program's again */
+    memset(there.at, 0xee, sizeof there.at);
+    await_rma(pair->a, as_context(77), CCI_SUCCESS);
+    assert_memory_equal(to->memory, wanted, to->size + 2 * GUARD);
+    assert_true(is_quiet(pair->a) && is_quiet(pair->b)); /* one completion, and nothing at the peer */
+    free(block);
+    free(wanted);
+    free_region(&local);
+    free_region(&remote);
+}
+
+static void lists_of_all_shapes(cci_conn_attribute_t attribute) {
+    static const uint32_t shapes[][2] = {{1, 1}, {1, 2}, {3, 1}, {7, 7}, {2, 256}, {256, 1}, {64, 65}, {256, 256}};
+    pair_t pair = open_pair(attribute);
+    size_t i;
+    for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        transfer_list(&pair, shapes[i][0], shapes[i][1], i % 2 ? 700 : 70000, CCI_FLAG_WRITE);
+        transfer_list(&pair, shapes[i][0], shapes[i][1], i % 2 ? 40000 : 900, CCI_FLAG_READ);
+    }
+    side_close(pair.a);
+    side_close(pair.b);
+    side_count -= 2;
+}
+
+TEST(rmav_shapes, ANYWHERE, "[TI rdma lists] lists of different shape on both sides, equal in sum: each byte at its place, one completion") {
+    (void)state;
+    cut_seed = 5;
+    lists_of_all_shapes(CCI_CONN_ATTR_RO);
+    lists_of_all_shapes(CCI_CONN_ATTR_RU);
+}
+
+static void list_messages(cci_conn_attribute_t attribute, int flag) {
+    pair_t pair = open_pair(attribute);
+    region_t local = make_region(pair.a->ep, 60000, 0), remote = make_region(pair.b->ep, 60000, flag);
+    region_t *from = flag == CCI_FLAG_WRITE ? &local : &remote, *to = flag == CCI_FLAG_WRITE ? &remote : &local;
+    uint32_t round;
+    for (round = 0; round < 4; round++) {
+        cut_t here = cut_up(&local, round % 2 ? 200 : 3, 50000), there = cut_up(&remote, round % 2 ? 2 : 90, 50000);
+        uint8_t *block = (uint8_t *)need(50000);
+        cci_event_t *event;
+        uintptr_t i;
+        fill(block, 50000, round);
+        gather(from, flag == CCI_FLAG_WRITE ? &here : &there, block, 1);
+        if (attribute == CCI_CONN_ATTR_RO) {
+            send_patiently(pair.ac, "before", 6, 1, 0);
+        }
+        rmav_patiently(&pair, "all is there", &here, &there, 2, flag);
+        if (attribute == CCI_CONN_ATTR_RO) {
+            send_patiently(pair.ac, "after", 5, 3, 0);
+            event = await(pair.b, CCI_EVENT_RECV);
+            assert_memory_equal(event->recv.ptr, "before", 6);
+            drop(event);
+        }
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, 12);
+        assert_memory_equal(event->recv.ptr, "all is there", 12);
+        memset(block, 0, 50000);
+        gather(to, flag == CCI_FLAG_WRITE ? &there : &here, block, 0);
+        assert_true(holds_pattern(block, 50000, round)); /* the data was there first, here for a read */
+        drop(event);
+        if (attribute == CCI_CONN_ATTR_RO) {
+            event = await(pair.b, CCI_EVENT_RECV);
+            assert_memory_equal(event->recv.ptr, "after", 5);
+            drop(event);
+        }
+        for (i = attribute == CCI_CONN_ATTR_RO ? 1 : 2; i <= (attribute == CCI_CONN_ATTR_RO ? 3 : 2); i++) {
+            await_rma(pair.a, as_context(i), CCI_SUCCESS);
+        }
+        assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+        free(block);
+    }
+    free_region(&local);
+    free_region(&remote);
+    side_close(pair.a);
+    side_close(pair.b);
+    side_count -= 2;
+}
+
+TEST(rmav_message, ANYWHERE, "[TI rdma_read_send] the message of a list comes after all of the data, also of a read; RO: in order with sends") {
+    (void)state;
+    cut_seed = 6;
+    list_messages(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE);
+    list_messages(CCI_CONN_ATTR_RO, CCI_FLAG_READ);
+    list_messages(CCI_CONN_ATTR_RU, CCI_FLAG_WRITE);
+    list_messages(CCI_CONN_ATTR_RU, CCI_FLAG_READ);
+}
+
+TEST(rmav_flags, ANYWHERE, "[TI rdma lists] SILENT: no event, the data arrives; BLOCKING: the status on return, no event") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 30000, 0), remote = make_region(pair.b->ep, 30000, READ_WRITE);
+    cut_t here, there;
+    cci_event_t *event;
+    (void)state;
+    cut_seed = 7;
+    here = cut_up(&local, 100, 20000);
+    there = cut_up(&remote, 3, 20000);
+    fill(local.start, 30000, 1);
+    rmav_patiently(&pair, "silent", &here, &there, 1, CCI_FLAG_WRITE | CCI_FLAG_SILENT);
+    send_patiently(pair.ac, "x", 1, 2, 0);
+    await_rma(pair.a, as_context(2), CCI_SUCCESS); /* RO: the list's completion is implied */
+    assert_true(is_quiet(pair.a));
+    event = await(pair.b, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, 6);
+    drop(event);
+    drop(await(pair.b, CCI_EVENT_RECV));
+    elapse(5 * MILLISECOND_NS);
+    assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+    serve(pair.b);
+    assert_int_equal(rmav(&pair, NULL, &here, &there, 3, CCI_FLAG_WRITE | CCI_FLAG_BLOCKING | CCI_FLAG_FENCE), CCI_SUCCESS);
+    memset(local.start, 0, 30000);
+    assert_int_equal(rmav(&pair, "read", &here, &there, 4, CCI_FLAG_READ | CCI_FLAG_BLOCKING | CCI_FLAG_SILENT), CCI_SUCCESS);
+    there.at[1].offset = 30000;
+    if (there.at[1].length > 0) {
+        assert_int_equal(rmav(&pair, "never", &here, &there, 4, CCI_FLAG_READ | CCI_FLAG_BLOCKING), CCI_ERR_RMA_HANDLE);
+    }
+    stop_serving();
+    for (there.count = 0; there.count < here.count; there.count++) {
+        size_t at = (size_t)here.at[there.count].offset, i;
+        for (i = 0; i < here.at[there.count].length; i++) {
+            assert_int_equal(local.start[at + i], pattern_byte(1, at + i));
+        }
+    }
+    assert_true(is_quiet(pair.a));
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rmav_arguments, ANYWHERE, "[TI rdma lists] a list with anything wrong in it is refused as a whole: nothing is touched, no event comes") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RU), uu = connect_sides(a, b, CCI_CONN_ATTR_UU);
+    region_t local = make_region(a->ep, 64, 0), remote = make_region(b->ep, 64, READ_WRITE), foreign = make_region(b->ep, 64, 0);
+    cci_rma_segment_t here[3], there[3], bad[3], none[2];
+    cci_rma_segment_t *many = (cci_rma_segment_t *)need((LIST_MOST + 1) * sizeof *many);
+    cci_caps_t caps;
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        here[i].handle = local.handle;
+        there[i].handle = remote.handle;
+        here[i].offset = there[i].offset = 20 * i;
+        here[i].length = there[i].length = 16;
+    }
+    memset(none, 0, sizeof none);
+#define REFUSED(wanted, c, m, mn, l, ln, r, rn, f) assert_int_equal(cci_rmav(c, m, mn, l, ln, r, rn, NULL, f), wanted)
+    REFUSED(CCI_EINVAL, NULL, NULL, 0, here, 3, there, 3, CCI_FLAG_READ);
+    REFUSED(CCI_EINVAL, uu.ac, NULL, 0, here, 3, there, 3, CCI_FLAG_READ);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, NULL, 3, there, 3, CCI_FLAG_READ);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, here, 3, NULL, 3, CCI_FLAG_READ);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, here, 0, there, 0, CCI_FLAG_READ);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, none, 2, none, 2, CCI_FLAG_READ);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, here, 3, there, 2, CCI_FLAG_READ);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, here, 3, there, 3, 0);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, here, 3, there, 3, READ_WRITE);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, here, 3, there, 3, CCI_FLAG_READ | 1 << 24);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, here, 3, there, 3, CCI_FLAG_READ | 1 << 26);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 1, here, 3, there, 3, CCI_FLAG_WRITE);
+    REFUSED(CCI_EMSGSIZE, pair.ac, "x", pair.ac->max_send_size + 1, here, 3, there, 3, CCI_FLAG_WRITE);
+    for (i = 0; i < 3; i++) { /* one segment of three */
+        memcpy(bad, here, sizeof bad);
+        bad[i].handle = NULL;
+        REFUSED(CCI_EINVAL, pair.ac, NULL, 0, bad, 3, there, 3, CCI_FLAG_WRITE);
+        bad[i].handle = foreign.handle;
+        REFUSED(CCI_ERR_RMA_HANDLE, pair.ac, NULL, 0, bad, 3, there, 3, CCI_FLAG_WRITE);
+        memcpy(bad, here, sizeof bad);
+        bad[i].offset = 49;
+        REFUSED(CCI_ERR_RMA_HANDLE, pair.ac, "m", 1, bad, 3, there, 3, CCI_FLAG_WRITE);
+        bad[i].offset = UINT64_MAX - 3;
+        REFUSED(CCI_ERR_RMA_HANDLE, pair.ac, NULL, 0, bad, 3, there, 3, CCI_FLAG_READ);
+        memcpy(bad, there, sizeof bad);
+        bad[i].offset = UINT64_MAX - 3;
+        REFUSED(CCI_ERR_RMA_HANDLE, pair.ac, NULL, 0, here, 3, bad, 3, CCI_FLAG_READ);
+        memcpy(bad, here, sizeof bad);
+        bad[i].length = UINT64_MAX - 16;
+        REFUSED(CCI_EINVAL, pair.ac, NULL, 0, bad, 3, bad, 3, CCI_FLAG_READ);
+    }
+    assert_int_equal(cci_get_opt(pair.ac, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_int_equal(caps.max_rma_segments, LIST_MOST);
+    many[LIST_MOST] = here[0];
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, many, LIST_MOST + 1, here, 1, CCI_FLAG_WRITE);
+    REFUSED(CCI_EINVAL, pair.ac, NULL, 0, here, 1, many, LIST_MOST + 1, CCI_FLAG_WRITE);
+    assert_int_equal(cci_get_opt(uu.ac, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_int_equal(caps.max_rma_segments, 0);
+#undef REFUSED
+    elapse(10 * MILLISECOND_NS);
+    assert_true(is_quiet(a) && is_quiet(b));
+    assert_untouched_around(&local, 0, 0);
+    assert_untouched_around(&remote, 0, 0);
+    round_trip(&pair);
+    free(many);
+    free_region(&local);
+    free_region(&remote);
+    free_region(&foreign);
+}
+
+TEST(rmav_error, ANYWHERE, "[TI rdma lists] the first error of a part is the list's: one completion, and no message; others go on") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t local = make_region(pair.a->ep, 6000, 0), remote = make_region(pair.b->ep, 6000, READ_WRITE);
+    region_t locked = make_region(pair.b->ep, 6000, 0);
+    uint32_t bad;
+    (void)state;
+    cut_seed = 8;
+    for (bad = 0; bad < 100; bad += 33) {
+        cut_t here = cut_up(&local, 1, 5000), there = cut_up(&remote, 100, 5000), good = there;
+        int status;
+        while (there.at[bad].length == 0) {
+            bad++;
+        }
+        there.at[bad].handle = locked.handle;
+        status = rmav(&pair, "never", &here, &there, bad, bad % 2 ? CCI_FLAG_WRITE : CCI_FLAG_READ);
+        if (status == CCI_SUCCESS) {
+            await_rma(pair.a, as_context(bad), CCI_ERR_RMA_HANDLE);
+        } else {
+            assert_int_equal(status, CCI_ERR_RMA_HANDLE);
+        }
+        rmav_patiently(&pair, "good", &here, &good, 1, CCI_FLAG_WRITE);
+        await_rma(pair.a, as_context(1), CCI_SUCCESS);
+        drop(await(pair.b, CCI_EVENT_RECV));
+        assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+        assert_untouched_around(&locked, 0, 0);
+    }
+    free_region(&local);
+    free_region(&remote);
+    free_region(&locked);
+}
+
+/* Unordered, what has a fence may complete before what it has waited for. */
+static void await_both(side_t *side) {
+    uintptr_t sum = 0;
+    int i;
+    for (i = 0; i < 2; i++) {
+        cci_event_t *event = await(side, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+        sum = 10 * sum + (uintptr_t)event->send.context;
+        drop(event);
+    }
+    assert_true(sum == 12 || sum == 21);
+}
+
+/* A write by a list, and behind a fence a read, by a list or as one. */
+static void fence_lists(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    region_t source = make_region(pair.a->ep, 300000, 0), target = make_region(pair.b->ep, 300000, READ_WRITE);
+    region_t back = make_region(pair.a->ep, 300000, 0);
+    uintptr_t round;
+    for (round = 0; round < 4; round++) {
+        cut_t from = cut_up(&source, 200, 250000), to = cut_up(&target, 100, 250000), into = cut_up(&back, 150, 250000);
+        uint8_t *sent = (uint8_t *)need(250000), *got = (uint8_t *)need(250000);
+        fill(source.start, 300000, round);
+        gather(&source, &from, sent, 0);
+        rmav_patiently(&pair, round % 2 ? "m" : NULL, &from, &to, 1, CCI_FLAG_WRITE);
+        if (round < 2) {
+            rmav_patiently(&pair, NULL, &into, &to, 2, CCI_FLAG_READ | CCI_FLAG_FENCE);
+            await_both(pair.a);
+            gather(&back, &into, got, 0);
+        } else {
+            int status = CCI_ENOBUFS;
+            AWAIT((status = cci_rma(pair.ac, NULL, 0, back.handle, 0, target.handle, 0, 300000, as_context(2),
+                                    CCI_FLAG_READ | CCI_FLAG_FENCE)) != CCI_ENOBUFS);
+            assert_int_equal(status, CCI_SUCCESS);
+            await_both(pair.a);
+            gather(&back, &to, got, 0);
+        }
+        assert_memory_equal(sent, got, 250000);
+        if (round % 2) {
+            drop(await(pair.b, CCI_EVENT_RECV));
+        }
+        free(sent);
+        free(got);
+    }
+    free_region(&source);
+    free_region(&target);
+    free_region(&back);
+    side_close(pair.a);
+    side_close(pair.b);
+    side_count -= 2;
+}
+
+TEST(rmav_fence, ANYWHERE, "[TI_OPT_FENCE] a fence waits for all parts of earlier lists, begun or not, and holds for all parts of its own") {
+    (void)state;
+    cut_seed = 9;
+    fence_lists(CCI_CONN_ATTR_RO);
+    fence_lists(CCI_CONN_ATTR_RU);
+}
+
+static void lists_in_little_space(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    region_t local = make_region(pair.a->ep, 20000, 0), remote = make_region(pair.b->ep, 20000, READ_WRITE);
+    uint32_t i, done = 0, told = 0, accepted = 0, refused = 0;
+    uint8_t is_done[400];
+    cut_t here = cut_up(&local, 256, 15000), there = cut_up(&remote, 255, 15000);
+    patience_t patience = be_patient();
+    if (!on_sisci) {
+        set_number(pair.a->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT, 1);
+    }
+    memset(is_done, 0, sizeof is_done);
+    for (i = 0; i < 400; i++) { /* until there is no more to be had; what is refused leaves nothing */
+        int status = rmav(&pair, i % 2 ? "m" : NULL, &here, &there, i, i % 4 < 2 ? CCI_FLAG_WRITE : CCI_FLAG_READ);
+        assert_true(status == CCI_SUCCESS || status == CCI_ENOBUFS);
+        is_done[i] = status != CCI_SUCCESS;
+        accepted += status == CCI_SUCCESS;
+        refused += status != CCI_SUCCESS;
+        told += status == CCI_SUCCESS && i % 2;
+    }
+    assert_true(accepted > 0 && refused > 0);
+    while (done < accepted || told > 0) {
+        cci_event_t *event;
+        while ((event = take(pair.a, CCI_EVENT_SEND)) != NULL) {
+            i = (uint32_t)(uintptr_t)event->send.context;
+            assert_true(i < 400 && !is_done[i]);
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            is_done[i] = 1;
+            done++;
+            drop(event);
+        }
+        while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+            told--;
+            drop(event);
+        }
+        poll_all();
+        still_patient(&patience, "lists");
+    }
+    elapse(5 * MILLISECOND_NS);
+    assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+    free_region(&local);
+    free_region(&remote);
+    side_close(pair.a);
+    side_close(pair.b);
+    side_count -= 2;
+}
+
+TEST(rmav_little, ANYWHERE | WHEN_CLEAN, "[resource pools] a list longer than what is free works; CCI_ENOBUFS leaves nothing under way; each completes once") {
+    (void)state;
+    cut_seed = 10;
+    if (on_sisci) {
+        char config[sizeof config_text + 32];
+        snprintf(config, sizeof config, "%s\nsend_buf_count = 1\n", config_text);
+        restart_with(config);
+    }
+    lists_in_little_space(CCI_CONN_ATTR_RO);
+    lists_in_little_space(CCI_CONN_ATTR_RU);
+}
+
+TEST(rmav_disconnect, ANYWHERE, "[4.4.4.3] a connection that ends, here or there, ends each list with one completion; an endpoint that goes drops them") {
+    int mode;
+    (void)state;
+    cut_seed = 11;
+    for (mode = 0; mode < 6; mode++) {
+        pair_t pair = open_pair(mode & 1 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+        region_t local = make_region(pair.a->ep, 100000, 0), remote = make_region(pair.b->ep, 100000, READ_WRITE);
+        cut_t here = cut_up(&local, 256, 90000), there = cut_up(&remote, 250, 90000);
+        uint32_t i, accepted = 0, ended = 0, calls;
+        uint8_t is_done[8] = {0};
+        for (i = 0; i < 8; i++) {
+            int status = rmav(&pair, i % 2 ? NULL : "m", &here, &there, i, i % 4 < 2 ? CCI_FLAG_WRITE : CCI_FLAG_READ);
+            assert_true(status == CCI_SUCCESS || status == CCI_ENOBUFS);
+            is_done[i] = status != CCI_SUCCESS;
+            accepted += status == CCI_SUCCESS;
+        }
+        for (calls = any_below(6); calls > 0; calls--) {
+            poll_all();
+        }
+        if (mode < 2) {
+            assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+        } else if (mode < 4) {
+            assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+        }
+        while (mode < 4 && ended < accepted) {
+            cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+            i = (uint32_t)(uintptr_t)event->send.context;
+            assert_true(i < 8 && !is_done[i]);
+            assert_true(event->send.status == CCI_SUCCESS || event->send.status == CCI_ERR_DISCONNECTED);
+            is_done[i] = 1;
+            ended++;
+            drop(event);
+        }
+        if (mode < 4) {
+            elapse(5 * MILLISECOND_NS);
+            assert_int_equal(count_of(pair.a, CCI_EVENT_SEND), 0);
+        }
+        free_region(&local);
+        free_region(&remote);
+        side_close(pair.a);
+        side_close(pair.b);
+        side_count -= 2;
+    }
+}
+
+TEST(rmav_timeout, ANYWHERE, "[4.1.4.1] a list with a peer that doesn't answer ends with CCI_ETIMEDOUT, once") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t local = make_region(pair.a->ep, 100000, 0), remote = make_region(pair.b->ep, 100000, READ_WRITE);
+    cut_t here, there;
+    cci_event_t *event;
+    (void)state;
+    cut_seed = 12;
+    here = cut_up(&local, 256, 90000);
+    there = cut_up(&remote, 250, 90000);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, 200000);
+    silence(pair.b);
+    assert_int_equal(rmav(&pair, NULL, &here, &there, 1, CCI_FLAG_READ), CCI_SUCCESS);
+    event = await(pair.a, CCI_EVENT_SEND);
+    assert_ptr_equal(event->send.context, as_context(1));
+    assert_ptr_equal(event->send.connection, pair.ac);
+    assert_int_equal(event->send.status, is_one_sided ? CCI_SUCCESS : CCI_ETIMEDOUT);
+    drop(event);
+    assert_true(is_quiet(pair.a));
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rmav_rnr, ANYWHERE, "[4.1.4.1] RO: a list whose message the receiver is not ready for ends with CCI_ERR_RNR, in its turn") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 20000, 0), remote = make_region(pair.b->ep, 20000, READ_WRITE);
+    cut_t here, there;
+    cci_event_t *event;
+    uintptr_t context;
+    (void)state;
+    cut_seed = 14;
+    here = cut_up(&local, 100, 15000);
+    there = cut_up(&remote, 3, 15000);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(5000000, 1500000));
+    exhaust(&pair);
+    rmav_patiently(&pair, "not now", &here, &there, 100, CCI_FLAG_READ);
+    do {
+        event = await(pair.a, CCI_EVENT_SEND);
+        context = (uintptr_t)event->send.context;
+        assert_true(event->send.status == CCI_ERR_RNR || (event->send.status == CCI_SUCCESS && context != 100));
+        drop(event);
+    } while (context != 100);
+    while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+        assert_true(event->recv.len != 7);
+        drop(event);
+    }
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rmav_stats, ANYWHERE, "[fi_cm, DOCA properties] a list is one RMA in the statistics, with all of its bytes, and its message one message") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 20000, 0), remote = make_region(pair.b->ep, 20000, READ_WRITE);
+    cut_t here, there;
+    cci_conn_stats_t stats;
+    (void)state;
+    cut_seed = 13;
+    ask_for_counters(pair.a);
+    here = cut_up(&local, 100, 15000);
+    there = cut_up(&remote, 90, 15000);
+    rmav_patiently(&pair, "four", &here, &there, 1, CCI_FLAG_WRITE);
+    await_rma(pair.a, as_context(1), CCI_SUCCESS);
+    rmav_patiently(&pair, NULL, &here, &there, 2, CCI_FLAG_READ);
+    await_rma(pair.a, as_context(2), CCI_SUCCESS);
+    stats = stats_of(pair.ac);
+    assert_true(stats.rma_writes == 1 && stats.rma_write_bytes == 15000);
+    assert_true(stats.rma_reads == 1 && stats.rma_read_bytes == 15000);
+    assert_true(stats.messages_sent == 1 && stats.bytes_sent == 4);
+    drop(await(pair.b, CCI_EVENT_RECV));
+    free_region(&local);
+    free_region(&remote);
+}
+
 /* More than 4 GiB of address space over 16 MiB of memory, which shows again and again. */
 static uint8_t *map_folded(size_t size, size_t fold, FILE *file) {
     uint8_t *start = (uint8_t *)mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -4365,8 +4900,9 @@ TEST(device_failed_sends, ON_SIM, "[4.5.2.8] sends that are pending when the dev
 }
 
 TEST(device_dead, ON_SIM, "[4.5.2.8] what is pending when the device is gone for good ends with CCI_ERR_DEVICE_DEAD, and so do later calls") {
-    enum { OPERATIONS = 7 };
+    enum { OPERATIONS = 8 };
     static uint8_t memory[2][20000];
+    cci_rma_segment_t segments[100], whole;
     pair_t pair = open_pair(CCI_CONN_ATTR_RO), unordered = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RU);
     pair_t unreliable = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_UU);
     cci_rma_handle_t *here, *there;
@@ -4385,6 +4921,15 @@ TEST(device_dead, ON_SIM, "[4.5.2.8] what is pending when the device is gone for
     assert_int_equal(cci_rma(pair.ac, "behind", 6, here, 0, there, 0, sizeof memory[0], NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
     assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, sizeof memory[0], NULL, CCI_FLAG_READ), CCI_SUCCESS);
     assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 100, NULL, CCI_FLAG_READ | CCI_FLAG_FENCE), CCI_SUCCESS);
+    for (i = 0; i < 100; i++) { /* of which some have not begun */
+        segments[i].handle = here;
+        segments[i].offset = (uint64_t)i * 200;
+        segments[i].length = 100;
+    }
+    whole.handle = there;
+    whole.offset = 0;
+    whole.length = 10000;
+    assert_int_equal(cci_rmav(unordered.ac, "list", 4, segments, 100, &whole, 1, NULL, CCI_FLAG_READ), CCI_SUCCESS);
     sim_set_up(0, -1);
     event = await(pair.a, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
     assert_ptr_equal(event->dev_failed.endpoint, pair.a->ep);
@@ -4408,6 +4953,7 @@ TEST(device_dead, ON_SIM, "[4.5.2.8] what is pending when the device is gone for
     assert_int_equal(cci_send(unreliable.ac, "?", 1, NULL, CCI_FLAG_SILENT), CCI_ERR_DEVICE_DEAD);
     assert_int_equal(cci_send(pair.bc, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
     assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 100, NULL, CCI_FLAG_WRITE), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_rmav(pair.ac, NULL, 0, segments, 100, &whole, 1, NULL, CCI_FLAG_WRITE), CCI_ERR_DEVICE_DEAD);
     assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_ERR_DEVICE_DEAD);
     elapse(60 * SECOND_NS);
     assert_int_equal(pair.a->count + pair.b->count, 0); /* told once */
@@ -5310,7 +5856,7 @@ static cci_caps_t caps_of(cci_opt_handle_t *handle) {
 }
 
 static void assert_not_more(const cci_caps_t *less, const cci_caps_t *more) {
-    static const uint32_t none[9];
+    static const uint32_t none[8];
     assert_int_equal(less->can & ~more->can, 0);
     assert_true(less->max_rma_length <= more->max_rma_length);
     assert_true(less->max_send_size <= more->max_send_size);
@@ -5321,6 +5867,7 @@ static void assert_not_more(const cci_caps_t *less, const cci_caps_t *more) {
     assert_true(less->max_send_size > 0 && less->max_connections > 0 && less->max_send_bufs > 0 && less->max_recv_bufs > 0);
     assert_memory_equal(less->reserved, none, sizeof none);
     assert_true(((less->can & CCI_CAN_RMA) != 0) == (less->max_rma_length > 0));
+    assert_true(less->max_rma_segments <= more->max_rma_segments && (less->max_rma_length > 0) == (less->max_rma_segments > 0));
 }
 
 TEST(caps_handles, ANYWHERE, "CCI_OPT_CAPS is got of a device, an endpoint and a connection; each can what the one before can, or less") {
@@ -6035,6 +6582,95 @@ TEST(threads_reap, ON_HOST, "[4.3.2.1] several threads can get and return events
     AWAIT(received + count_of(pair.b, CCI_EVENT_RECV) >= 3000);
     assert_int_equal(received + count_of(pair.b, CCI_EVENT_RECV), 3000);
     assert_int_equal(failures, 0);
+}
+
+typedef struct lister {
+    pthread_t thread;
+    const pair_t *pair;
+    const cut_t *here, *there;
+    uintptr_t first;
+    int failures;
+} lister_t;
+
+static uint8_t lists_done[4 * 50];
+
+static void *issue_lists(void *argument) {
+    lister_t *lister = (lister_t *)argument;
+    uintptr_t i;
+    for (i = 0; i < 50; i++) {
+        int status;
+        while ((status = rmav(lister->pair, i % 3 ? NULL : "m", lister->here, lister->there, lister->first + i,
+                              i % 2 ? CCI_FLAG_READ : CCI_FLAG_WRITE)) == CCI_ENOBUFS) {
+            sched_yield();
+        }
+        lister->failures += status != CCI_SUCCESS;
+    }
+    return NULL;
+}
+
+static void *reap_lists(void *argument) {
+    reaper_t *reaper = (reaper_t *)argument;
+    while (!__atomic_load_n(&reaper->stop, __ATOMIC_ACQUIRE)) {
+        cci_event_t *event;
+        if (cci_get_event(reaper->endpoint, &event) == CCI_SUCCESS) {
+            uintptr_t context = (uintptr_t)event->send.context;
+            reaper->failures += event->type != CCI_EVENT_SEND || context >= sizeof lists_done || event->send.status != CCI_SUCCESS ||
+                                __atomic_fetch_add(&lists_done[context % sizeof lists_done], 1, __ATOMIC_RELAXED) != 0;
+            reaper->failures += cci_return_event(event) != CCI_SUCCESS;
+            __atomic_fetch_add(&reaper->received, 1, __ATOMIC_RELAXED);
+        }
+    }
+    return NULL;
+}
+
+TEST(threads_lists, ON_HOST, "[4.3.2.1] several threads can issue lists and get their events; each comes once") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t local = make_region(pair.a->ep, 20000, 0), remote = make_region(pair.b->ep, 20000, READ_WRITE);
+    lister_t listers[4];
+    reaper_t reapers[2];
+    patience_t patience = be_patient();
+    cut_t here, there;
+    int i;
+    (void)state;
+    cut_seed = 15;
+    here = cut_up(&local, 100, 10000);
+    there = cut_up(&remote, 90, 10000);
+    pair.a->deaf = 1;
+    memset(lists_done, 0, sizeof lists_done);
+    memset(listers, 0, sizeof listers);
+    memset(reapers, 0, sizeof reapers);
+    for (i = 0; i < 2; i++) {
+        reapers[i].endpoint = pair.a->ep;
+        assert_int_equal(pthread_create(&reapers[i].thread, NULL, reap_lists, &reapers[i]), 0);
+    }
+    for (i = 0; i < 4; i++) {
+        listers[i].pair = &pair;
+        listers[i].here = &here;
+        listers[i].there = &there;
+        listers[i].first = 50u * (unsigned)i;
+        assert_int_equal(pthread_create(&listers[i].thread, NULL, issue_lists, &listers[i]), 0);
+    }
+    while (__atomic_load_n(&reapers[0].received, __ATOMIC_RELAXED) + __atomic_load_n(&reapers[1].received, __ATOMIC_RELAXED) < 200) {
+        cci_event_t *event;
+        poll_all();
+        while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+            drop(event);
+        }
+        still_patient(&patience, "lists of threads");
+    }
+    for (i = 0; i < 4; i++) {
+        pthread_join(listers[i].thread, NULL);
+        assert_int_equal(listers[i].failures, 0);
+    }
+    for (i = 0; i < 2; i++) {
+        __atomic_store_n(&reapers[i].stop, 1, __ATOMIC_RELEASE);
+        pthread_join(reapers[i].thread, NULL);
+        assert_int_equal(reapers[i].failures, 0);
+    }
+    pair.a->deaf = 0;
+    assert_true(all_bytes_are(lists_done, sizeof lists_done, 1));
+    free_region(&local);
+    free_region(&remote);
 }
 
 TEST(progress_thread, ON_HOST, "with progress = thread a target serves messages and RMA while its program computes") {

@@ -215,6 +215,13 @@ def call_memory(pair, to_server):
     to_server.rma(local, 10, remote.handle, 20, 1000, cci.Flag.READ)
     pair.until(pair.client, cci.EventType.SEND).check()
     check("a read", here.tobytes()[10:1010] == there[20:1020] and not any(here[1010:]))
+    to_server.rmav([(local, 10, 700), (local, 2000, 300)], [(remote.handle, 20, 100), (remote.handle, 4000, 0),
+                                                            (remote.handle, 150, 900)], cci.Flag.WRITE, message=b"list")
+    check("the message of a list", pair.until(pair.server, cci.EventType.RECV).data == b"list")
+    pair.until(pair.client, cci.EventType.SEND).check()
+    moved = here.tobytes()[10:710] + here.tobytes()[2000:2300]
+    check("a list", there[20:120] == moved[:100] and there[150:1050] == moved[100:])
+    refused(cci.Status.EINVAL, to_server.rmav, [(local, 0, 8)], [(remote.handle, 0, 9)], cci.Flag.READ)
     refused(cci.Status.ERR_RMA_HANDLE, to_server.rma, local, 4000, remote.handle, 0, 1001, cci.Flag.WRITE)
     remote.deregister()
     remote.deregister()

@@ -1494,7 +1494,7 @@ static void options_go_to_their_owner(void **state) {
 }
 
 static void a_device_tells_what_it_can(void **state) {
-    static const cci_caps_t told = {CCI_CAN_RMA | CCI_CAN_ORDERED, 4096, 5, 6, 7, 8, 9, {0}};
+    static const cci_caps_t told = {CCI_CAN_RMA | CCI_CAN_ORDERED, 4096, 5, 6, 7, 8, 9, 10, {0}};
     cci_caps_t caps;
     (void)state;
     propose(&fakes[0], "eth0", 1, 50);
@@ -1670,6 +1670,7 @@ static void what_a_transport_leaves_out_is_not_implemented(void **state) {
     struct cci_rma_handle handle;
     cci_rma_handle_t *made;
     cci_endpoint_ops_t few;
+    cci_rma_segment_t halves[2], whole;
     uint64_t deadline_ns;
     uint32_t value = 0;
     (void)state;
@@ -1691,6 +1692,20 @@ static void what_a_transport_leaves_out_is_not_implemented(void **state) {
     assert_int_equal(cci_rma_register(ep, &handle, 1, 0, &made), CCI_ERR_NOT_IMPLEMENTED);
     assert_int_equal(cci_rma_deregister(ep, &handle), CCI_ERR_NOT_IMPLEMENTED);
     assert_int_equal(cci_rma(conn, NULL, 0, &handle, 0, &handle, 0, 1, NULL, CCI_FLAG_READ), CCI_ERR_NOT_IMPLEMENTED);
+    memset(halves, 0, sizeof halves);
+    halves[0].handle = halves[1].handle = whole.handle = &handle;
+    halves[0].length = halves[1].length = 8;
+    whole.offset = 0;
+    whole.length = 16;
+    assert_int_equal(cci_rmav(conn, NULL, 0, halves, 2, &whole, 1, NULL, CCI_FLAG_READ), CCI_ERR_NOT_IMPLEMENTED);
+    few.rma = fake_rma;
+    apple.version = 3; /* which knows no parts of lists: what is one RMA works */
+    assert_int_equal(cci_rmav(conn, NULL, 0, halves, 2, &whole, 1, NULL, CCI_FLAG_READ), CCI_ERR_NOT_IMPLEMENTED);
+    assert_null(fakes[0].last);
+    assert_int_equal(cci_rmav(conn, NULL, 0, halves, 1, halves, 1, &value, CCI_FLAG_READ), CCI_SUCCESS);
+    assert_called("rma");
+    assert_int_equal(fakes[0].flags, CCI_FLAG_READ);
+    apple.version = CCI_TRANSPORT_VERSION;
     assert_int_equal(cci_destroy_endpoint(ep), CCI_SUCCESS); /* while `few` is there */
 }
 
