@@ -113,6 +113,7 @@
  *                                      each of its packets
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
  *     a list of cci_rmav()             200 bytes, 56 for each segment, and its message; until its event is returned
+ *     atomics, here or of the peer     304 bytes from the first one on, until the connection ends
  *     data with an accept or reject    1,064 bytes until the client has confirmed (30 s at most), or 4 s; at a client
  *                                      while it comes, and until the event is returned
  *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
@@ -235,6 +236,9 @@
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
  * CCI_NO_LISTS          no lists of RMA segments, 4 KB of code less: cci_rmav() returns CCI_ERR_NOT_IMPLEMENTED.
  *                       CCI_SMALL and CCI_NO_RMA imply it.
+ * CCI_NO_ATOMICS        cci_atomic() returns CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused with
+ *                       CCI_ERR_RMA_OP. CCI_NO_RMA, CCI_SMALL and compilers that have neither __atomic builtins nor
+ *                       Interlocked functions imply it.
  * CCI_NO_STATS          no statistics: CCI_OPT_ENDPT_STATS and CCI_OPT_CONN_STATS return CCI_ERR_NOT_IMPLEMENTED.
  *                       CCI_SMALL implies it.
  * CCI_NO_WAKE           no choice of what wakes: cci_arm_os_handle() with classes, CCI_FLAG_WAKE and
@@ -307,6 +311,11 @@
 #endif
 #include <stddef.h>
 #include <stdint.h>
+
+#if !defined(CCI_NO_ATOMICS) &&                                                                                        \
+    (defined(CCI_SMALL) || defined(CCI_NO_RMA) || !(defined(__GCC_ATOMIC_INT_LOCK_FREE) || defined(_MSC_VER)))
+#define CCI_NO_ATOMICS
+#endif
 
 #ifdef CCI_SMALL
 #ifndef CCI_NO_THREADS
@@ -524,8 +533,7 @@ typedef enum cci_status {
 /* ---- flags ---------------------------------------------------------------------------------------------------- */
 
 /* A bit that is none of these is CCI_EINVAL, whatever the call, and nothing happens. A flag that means nothing to a
- * call is ignored, since programs pass the flags of their RMAs to cci_send() too. FENCE is the exception: cci_send()
- * can't keep what it promises and returns CCI_EINVAL. */
+ * call is ignored, since programs pass the flags of their RMAs to cci_send() too. */
 
 #define CCI_FLAG_BLOCKING (1 << 0) /* return when the operation is complete; its status is the function's            */
 #define CCI_FLAG_NO_COPY (1 << 1)  /* the buffer stays untouched until the completion: it need not be copied         */
@@ -810,8 +818,10 @@ typedef struct cci_alignment {
 #define CCI_CAN_RMA (1u << 2)          /* cci_rma()                                                             */
 #define CCI_CAN_RMA_SHARED (1u << 3)   /* peers of this host can map what cci_rma_alloc() gives                 */
 #define CCI_CAN_RMA_HARDWARE (1u << 4) /* the adapter executes RMA: nothing of the target's program need run    */
-#define CCI_CAN_SEAL (1u << 5) /* packets are sealed by the program's cipher; false without cci_setup()'s hooks */
-#define CCI_CAN_WAKE (1u << 9) /* CCI_FLAG_WAKE and the classes of cci_arm_os_handle()                           */
+#define CCI_CAN_SEAL (1u << 5)       /* packets are sealed by the program's cipher; false without cci_setup()'s hooks */
+#define CCI_CAN_ATOMICS_32 (1u << 6) /* cci_atomic() of 4 bytes, if the peer can, too                          */
+#define CCI_CAN_ATOMICS_64 (1u << 7) /* cci_atomic() of 8 bytes, likewise                                       */
+#define CCI_CAN_WAKE (1u << 9)       /* CCI_FLAG_WAKE and the classes of cci_arm_os_handle()                    */
 
 /* Those of a device are the most that an endpoint of it can have; those of an endpoint, the most of its connections. */
 typedef struct cci_caps {
@@ -965,11 +975,12 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 
 /* Sends a message of up to connection->max_send_size bytes. The buffer is the program's again on return, with
  * CCI_FLAG_NO_COPY on completion. Reliable: completes when the peer has it; unreliable: when it has left. Flags:
- * BLOCKING, NO_COPY, SILENT, WAKE; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or
- * receives multicast, msg_ptr is NULL and msg_len is not 0, or flags has FENCE or a bit that is no CCI_FLAG_.
- * CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is pending (see also cci_rmav()). CCI_ERR_DISCONNECTED: the peer has
- * left. With BLOCKING also the statuses of CCI_EVENT_SEND. CCI_ERR_NOT_IMPLEMENTED: WAKE, and the transport can't
- * (CCI_CAN_WAKE). */
+ * BLOCKING, NO_COPY, SILENT, WAKE, and beyond CCI 0.3.0 FENCE: the peer gets the message when every earlier RMA of the
+ * connection is done, reads too; RU: later messages may come before. NO_COPY with SILENT is for RO alone (CCI_EINVAL).
+ * CCI_EINVAL: connection is NULL or receives multicast, msg_ptr is NULL and msg_len is not 0, or flags has a bit that
+ * is no CCI_FLAG_. CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is pending (see also cci_rmav()).
+ * CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also the statuses of CCI_EVENT_SEND. CCI_ERR_NOT_IMPLEMENTED:
+ * WAKE, and the transport can't (CCI_CAN_WAKE). */
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags);
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
@@ -1036,6 +1047,27 @@ CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memo
 /* Takes it back; cci_destroy_endpoint() does so too. CCI_EBUSY: a part of it is registered. CCI_EINVAL: it is not what
  * cci_rma_alloc() gave for this endpoint. */
 CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory);
+
+/* What cci_atomic() does to a number in the peer's memory, in one step. */
+typedef enum cci_atomic_op {
+    CCI_ATOMIC_FETCH_ADD,   /* adds `operand`, modulo 2 to the power of the width                   */
+    CCI_ATOMIC_SWAP,        /* `operand` takes its place                                            */
+    CCI_ATOMIC_COMPARE_SWAP /* `operand` takes its place if it is equal to `compare`, else it stays */
+} cci_atomic_op_t;
+
+/* Does that to the number of `width` bytes, 4 or 8, at `offset` of the peer's registered memory, which must allow READ
+ * and WRITE: exactly once, whatever is lost or repeated on the way, and in one step for all atomics of all peers and
+ * for the target's own atomic instructions. Numbers are those of the target's processor, whatever the byte order of
+ * either side. `previous`, unless it is NULL, gets what was there; it is the library's until the completion. Atomics
+ * of one connection may be done in any order: CCI_FLAG_FENCE keeps one behind those before it. Flags: BLOCKING,
+ * SILENT, FENCE. Completes as cci_rma() does: CCI_SUCCESS; CCI_ERR_RMA_HANDLE, and nothing has changed: the memory is
+ * not registered so, or the number is not aligned to its width; CCI_ERR_RMA_OP, likewise: the peer has no atomics, or
+ * none of that width; with CCI_ETIMEDOUT and CCI_ERR_DISCONNECTED it may have been done or not.
+ * CCI_EINVAL: connection or handle is NULL, the connection is unreliable, or operation, width or flags is none of the
+ * above. CCI_ERR_NOT_IMPLEMENTED: see CCI_OPT_CAPS. CCI_ENOBUFS, CCI_ERR_DISCONNECTED. */
+CCI_API int cci_atomic(cci_connection_t *connection, int operation, uint32_t width, cci_rma_handle_t *remote_handle,
+                       uint64_t remote_offset, uint64_t operand, uint64_t compare, uint64_t *previous,
+                       const void *context, int flags);
 
 /* Whose key is wanted. */
 typedef struct cci_seal_peer {
@@ -1120,7 +1152,7 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * transport's.
  * ================================================================================================================== */
 
-/* 4: `rma` knows CCI_PIECE. 3: `ops` ends with answer and next_deadline. Transports of version 1, whose `ops` ends with
+/* 4: `ops` ends with atomic, and `rma` knows CCI_PIECE. 3: `ops` ends with answer and next_deadline. Transports of version 1, whose `ops` ends with
  * rma, and of version 2, where it ends with rma_free, are taken too. */
 #define CCI_TRANSPORT_VERSION 4
 
@@ -1162,6 +1194,15 @@ typedef struct cci_event_base {
     cci_endpoint_base_t *endpoint;
 } cci_event_base_t;
 
+typedef struct cci_atomic_call {
+    const struct cci_rma_handle *remote;
+    uint64_t offset, operand, compare;
+    uint64_t *previous;
+    void *context;
+    uint32_t operation, width;
+    int flags;
+} cci_atomic_call_t;
+
 typedef struct cci_endpoint_ops {
     int (*destroy)(cci_endpoint_base_t *endpoint);
     int (*accept)(cci_event_base_t *request, void *context);
@@ -1190,6 +1231,8 @@ typedef struct cci_endpoint_ops {
     /* Accepts or rejects with data, 1 to CCI_CONN_REQ_LEN bytes. NULL: it can't. */
     int (*answer)(cci_event_base_t *request, int accepts, void *context, const void *data, uint32_t data_len);
     int (*next_deadline)(cci_endpoint_base_t *endpoint, uint64_t *ns);
+    /* What cci_atomic() was given; `operand` and `compare` have nothing beyond the width. NULL: it can't. */
+    int (*atomic)(struct cci_connection *connection, const cci_atomic_call_t *call);
 } cci_endpoint_ops_t;
 
 struct cci_link;
@@ -1984,13 +2027,83 @@ CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t n
 #define CCI__LIST_SEGMENTS 256u
 #endif
 
+#ifdef CCI_NO_ATOMICS
+#define CCI__CAN_ATOMICS 0u
+#else
+/* 8 bytes in one step, without a library of the compiler's. */
+#if defined(_MSC_VER) || __GCC_ATOMIC_LLONG_LOCK_FREE == 2
+#define CCI__HAS_ATOMICS_64 1
+#define CCI__CAN_ATOMICS (CCI_CAN_ATOMICS_32 | CCI_CAN_ATOMICS_64)
+#else
+#define CCI__HAS_ATOMICS_64 0
+#define CCI__CAN_ATOMICS CCI_CAN_ATOMICS_32
+#endif
+
+#if defined(_MSC_VER) && !defined(__clang__)
+CCI__UNUSED static uint64_t cci__atomic_32(void *at, uint32_t operation, uint32_t operand, uint32_t compare) {
+    volatile long *number = (volatile long *)at;
+    if (operation == CCI_ATOMIC_FETCH_ADD) return (uint32_t)_InterlockedExchangeAdd(number, (long)operand);
+    if (operation == CCI_ATOMIC_SWAP) return (uint32_t)_InterlockedExchange(number, (long)operand);
+    return (uint32_t)_InterlockedCompareExchange(number, (long)operand, (long)compare);
+}
+
+CCI__UNUSED static uint64_t cci__atomic_64(void *at, uint32_t operation, uint64_t operand, uint64_t compare) {
+    volatile __int64 *number = (volatile __int64 *)at;
+    __int64 seen, wanted;
+    if (operation == CCI_ATOMIC_COMPARE_SWAP)
+        return (uint64_t)_InterlockedCompareExchange64(number, (__int64)operand, (__int64)compare);
+    do { /* what all processors have */
+        seen = *number;
+        wanted = (__int64)(operation == CCI_ATOMIC_SWAP ? operand : (uint64_t)seen + operand);
+    } while (_InterlockedCompareExchange64(number, wanted, seen) != seen);
+    return (uint64_t)seen;
+}
+#else
+CCI__UNUSED static uint64_t cci__atomic_32(void *at, uint32_t operation, uint32_t operand, uint32_t compare) {
+    uint32_t *number = (uint32_t *)at;
+    if (operation == CCI_ATOMIC_FETCH_ADD) return __atomic_fetch_add(number, operand, __ATOMIC_SEQ_CST);
+    if (operation == CCI_ATOMIC_SWAP) return __atomic_exchange_n(number, operand, __ATOMIC_SEQ_CST);
+    (void)__atomic_compare_exchange_n(number, &compare, operand, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return compare; /* what was there, either way */
+}
+
+#if CCI__HAS_ATOMICS_64
+CCI__UNUSED static uint64_t cci__atomic_64(void *at, uint32_t operation, uint64_t operand, uint64_t compare) {
+    uint64_t *number = (uint64_t *)at;
+    if (operation == CCI_ATOMIC_FETCH_ADD) return __atomic_fetch_add(number, operand, __ATOMIC_SEQ_CST);
+    if (operation == CCI_ATOMIC_SWAP) return __atomic_exchange_n(number, operand, __ATOMIC_SEQ_CST);
+    (void)__atomic_compare_exchange_n(number, &compare, operand, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return compare;
+}
+#endif
+#endif
+
+/* What a peer asks for, at the target. `memory`: of `width` bytes, NULL if the peer may not use it. */
+CCI__UNUSED static int cci__atomic_do(uint8_t *memory, uint32_t width, uint32_t operation, uint64_t operand,
+                                      uint64_t compare, uint64_t *previous) {
+    *previous = 0;
+    if (operation > CCI_ATOMIC_COMPARE_SWAP || (width != 4 && width != 8)) return CCI_ERR_RMA_OP;
+    if (!memory || ((uintptr_t)memory & (width - 1)) != 0) return CCI_ERR_RMA_HANDLE;
+    if (width == 4) {
+        *previous = cci__atomic_32(memory, operation, (uint32_t)operand, (uint32_t)compare);
+        return CCI_SUCCESS;
+    }
+#if CCI__HAS_ATOMICS_64
+    *previous = cci__atomic_64(memory, operation, operand, compare);
+    return CCI_SUCCESS;
+#else
+    return CCI_ERR_RMA_OP;
+#endif
+}
+#endif
+
 /* Leaves of what an endpoint can do what one of its connections can. */
 CCI__UNUSED static void cci__caps_of_connection(const struct cci_connection *connection, cci_caps_t *caps) {
     const cci_conn_attribute_t attribute = connection->attribute;
     uint64_t can = caps->can & (CCI_CAN_SEAL | CCI_CAN_WAKE);
     if (attribute == CCI_CONN_ATTR_RO) can |= caps->can & CCI_CAN_ORDERED;
     if (attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU)
-        can |= caps->can & (CCI_CAN_RMA | CCI_CAN_RMA_SHARED | CCI_CAN_RMA_HARDWARE);
+        can |= caps->can & (CCI_CAN_RMA | CCI_CAN_RMA_SHARED | CCI_CAN_RMA_HARDWARE | CCI__CAN_ATOMICS);
     if (attribute > CCI_CONN_ATTR_UU) can |= caps->can & CCI_CAN_MULTICAST;
     if (!(can & CCI_CAN_RMA)) caps->max_rma_length = caps->max_rma_segments = 0;
     caps->can = can;
@@ -2546,9 +2659,10 @@ enum { /* frame types; >>rel hands those from CCI__FRAME_OTHER on to its sink */
        CCI__FRAME_PING,
        CCI__FRAME_TAKEN,
        CCI__FRAME_OTHER = 16,
-       CCI__FRAME_READ = 16, /* of >>rma, as the next two */
+       CCI__FRAME_READ = 16, /* of >>rma, as the next three */
        CCI__FRAME_DATA,
        CCI__FRAME_DENIED,
+       CCI__FRAME_ATOMIC,
        CCI__FRAME_CHALLENGE = 32, /* of >>conn, as the next */
        CCI__FRAME_RESPONSE
 };
@@ -5464,6 +5578,21 @@ static CCI__RARE void cci__rel_mark_wake(cci_rel_t *rel, uint32_t length) {
 }
 #endif
 
+/* Sends a message that leaves when all RMAs before it are done. CCI_ENOBUFS, and nothing has happened, when the pool
+ * is empty. */
+CCI_API int cci_rel_send_fenced(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length,
+                                cci_rel_op_t *op, uint64_t now_ns) {
+    cci_rel_item_t *item;
+    if (rel->rma_open == 0 && cci__list_empty(&rel->held)) return cci_rel_send(rel, data, count, length, op, now_ns);
+    item = cci__rel_new_item(rel, CCI__ITEM_RUN, 8 + cci__pad8(length), now_ns);
+    if (!item) return CCI_ENOBUFS;
+    cci__rel_append(rel, item, data, count, length, 0, op);
+    if (item->length + CCI_REL_HEADER > rel->mtu) rel->want_mtu = 1;
+    item->flags |= CCI__ITEM_FENCE;
+    cci__rel_hold(rel, item);
+    return CCI_SUCCESS;
+}
+
 static void cci__rel_open_rma(cci_rel_t *rel, cci_rel_item_t *item) {
     if (!(item->flags & CCI__ITEM_RMA)) rel->rma_open++;
     item->flags |= CCI__ITEM_RMA;
@@ -5568,7 +5697,7 @@ static void cci__rel_release_held(cci_rel_t *rel) {
         if (!first && (item->flags & CCI__ITEM_FENCE) && rel->rma_open > 0) return;
         first = 0;
         cci__list_remove(&item->queue);
-        cci__rel_open_rma(rel, item);
+        if (item->kind != CCI__ITEM_RUN) cci__rel_open_rma(rel, item);
         if (item->kind == CCI__ITEM_EXTERN) {
             item->flags &= ~CCI__ITEM_HELD;
             rel->pool->sink->start(rel->user, item);
@@ -7957,7 +8086,12 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
  *     READ    type, 0 3, chunk 4, key 8, region 4, segment 4, offset 8, length 4, 0 4, missing segments (bits) 8
  *     DATA    type, 0, length 2, chunk 4, segment's number 4, 0 4                           data
  *     DENIED  type, status 1, 0 2, chunk 4                                                  the memory is not
- *             accessible
+ *             accessible, or the operation not known
+ *     ATOMIC  type, operation 1, width 1, 0 1, chunk 4, key 8, region 4, number 4, offset 8, operand 8, compare 8
+ *
+ * An atomic is a read of 8 bytes with another request: a number that is counted up for each connection names it, so
+ * that the target does it once, and answers from memory when it is asked again. Of the last 16 numbers the target
+ * remembers what it answered; the initiator begins no further one before the answer to that 16 before has come.
  * ================================================================================================================== */
 #if defined(CCI_RMA_IMPLEMENTATION) && !defined(CCI_RMA_IMPLEMENTED)
 #define CCI_RMA_IMPLEMENTED
@@ -7987,7 +8121,33 @@ typedef struct cci_rma_read {
     uint64_t asked, arrived;
     uint32_t chunks; /* outstanding */
     int32_t status;
+#ifndef CCI_NO_ATOMICS
+    uint32_t number; /* an atomic's, from the first request on */
+    uint8_t width;   /* of an atomic: then local_key is the operand, and local_offset what to compare with */
+    uint8_t operation, is_numbered;
+    uint64_t *previous;
+#endif
 } cci_rma_read_t;
+
+#ifndef CCI_NO_ATOMICS
+#define CCI__RMA_ATOMICS 16u /* of a connection that may be under way: a power of two, 32 at most */
+
+/* A connection's atomics, from the first one until its end. */
+typedef struct cci_rma_atomics {
+    cci_list_t node;   /* while it is free */
+    uint32_t next;     /* number of our next one */
+    uint32_t open;     /* our oldest without an answer */
+    uint32_t answered; /* bits: of those from `open` on */
+    uint32_t expected; /* the peer's oldest that has not come */
+    uint32_t done;     /* bits: of those from `expected` on */
+    uint32_t owed;     /* bits, by place in `answer`: to be sent */
+    uint32_t refused;  /* likewise: the answer is a status */
+    struct {
+        uint64_t value;
+        uint32_t number, chunk;
+    } answer[CCI__RMA_ATOMICS]; /* to the peer's last ones */
+} cci_rma_atomics_t;
+#endif
 
 typedef struct cci_rma_chunk {
     cci_list_t node; /* in its reader, in the order of asking */
@@ -8024,9 +8184,13 @@ struct cci_rma_reader {
     uint32_t again;    /* chunks to be asked for once more */
     uint32_t timeouts; /* in a row */
     uint32_t request_count, chunk_count;
-    uint32_t denied[8], denied_count;
+    uint32_t denied[8];
+    uint16_t denied_count, unknown; /* bits: of those that ask for what there is not */
     uint32_t patience; /* quarters of a round trip: the more often something came after it had been taken for lost */
     uint64_t patience_since_ns;
+#ifndef CCI_NO_ATOMICS
+    cci_rma_atomics_t *atomics; /* NULL: it has had none */
+#endif
 #ifndef CCI_NO_CONGESTION
     cci_flow_before_t before; /* the last reduction of the congestion window, */
     uint64_t cut_ns;          /* and when that was; 0: it stays */
@@ -8158,9 +8322,19 @@ CCI_API void cci_rma_reader_init(cci_rma_reader_t *reader, void *user) {
     reader->segment = 1024;
 }
 
+/* Is there an answer to an atomic to be sent? */
+static int cci__rma_owes_atomics(const cci_rma_reader_t *reader) {
+#ifndef CCI_NO_ATOMICS
+    return reader->atomics && reader->atomics->owed != 0;
+#else
+    (void)reader;
+    return 0;
+#endif
+}
+
 CCI_API int cci_rma_reader_idle(const cci_rma_reader_t *reader) {
     return cci__list_empty(&reader->reads) && cci__list_empty(&reader->chunks) && cci__list_empty(&reader->requests) &&
-           cci__list_empty(&reader->finished) && reader->denied_count == 0;
+           cci__list_empty(&reader->finished) && reader->denied_count == 0 && !cci__rma_owes_atomics(reader);
 }
 
 /* A read to fill in and to give to cci_rma_read_start(), or NULL. */
@@ -8221,7 +8395,85 @@ static void cci__rma_free_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader
     cci__list_append(&table->chunks, &chunk->node);
 }
 
+#ifndef CCI_NO_ATOMICS
+/* An answer has come: it may make place for another one. */
+static void cci__rma_atomic_answered(cci_rma_atomics_t *atomics, uint32_t number) {
+    atomics->answered |= 1u << ((number - atomics->open) & (CCI__RMA_ATOMICS - 1));
+    while (atomics->answered & 1) {
+        atomics->answered >>= 1;
+        atomics->open++;
+    }
+}
+
+/* May the next of what there is to ask for be asked for? All but an atomic that 16 others are before may. */
+static int cci__rma_has_number(const cci_rma_reader_t *reader) {
+    const cci_rma_read_t *read = CCI__CONTAINER(reader->reads.next, const cci_rma_read_t, node);
+    return read->width == 0 || read->is_numbered || reader->atomics->next - reader->atomics->open < CCI__RMA_ATOMICS;
+}
+
+/* The request of an atomic, in the place of a READ. */
+static void cci__rma_write_atomic(cci_rma_reader_t *reader, const cci_rma_chunk_t *chunk, uint8_t *frame) {
+    cci_rma_read_t *read = chunk->read;
+    if (!read->is_numbered) read->number = reader->atomics->next++;
+    read->is_numbered = 1;
+    frame[0] = CCI__FRAME_ATOMIC;
+    frame[1] = read->operation;
+    frame[2] = read->width;
+    frame[3] = 0;
+    cci__store32(frame + 4, chunk->id);
+    cci__store64(frame + 8, read->key);
+    cci__store32(frame + 16, read->region);
+    cci__store32(frame + 20, read->number);
+    cci__store64(frame + 24, read->offset);
+    cci__store64(frame + 32, read->local_key);
+    cci__store64(frame + 40, read->local_offset);
+}
+
+/* A peer's atomic: done if it has not been yet, and answered in either case. What is older than all that is remembered
+ * came late, and its answer has arrived. */
+static void cci__rma_input_atomic(cci_rma_table_t *table, cci_rma_atomics_t *atomics, const uint8_t *frame) {
+    uint32_t number = cci__load32(frame + 20), ahead = number - atomics->expected, place = number % CCI__RMA_ATOMICS;
+    uint64_t value;
+    uint8_t *memory;
+    int status;
+    if (ahead < CCI__RMA_ATOMICS && !(atomics->done >> ahead & 1)) {
+        memory = cci_rma_address(table, cci__load64(frame + 8), cci__load32(frame + 16), cci__load64(frame + 24),
+                                 frame[2], CCI_FLAG_READ | CCI_FLAG_WRITE);
+        status = cci__atomic_do(memory, frame[2], frame[1], cci__load64(frame + 32), cci__load64(frame + 40), &value);
+        table->denied += status == CCI_ERR_RMA_HANDLE;
+        atomics->answer[place].number = number;
+        atomics->answer[place].value = status == CCI_SUCCESS ? value : (uint64_t)status;
+        atomics->refused = (atomics->refused & ~(1u << place)) | (uint32_t)(status != CCI_SUCCESS) << place;
+        for (atomics->done |= 1u << ahead; atomics->done & 1; atomics->done >>= 1) atomics->expected++;
+    } else if (atomics->answer[place].number != number || (ahead >= CCI__RMA_ATOMICS && ahead < 0x80000000u)) {
+        return;
+    }
+    atomics->answer[place].chunk = cci__load32(frame + 4);
+    atomics->owed |= 1u << place;
+}
+
+/* Writes the answer to one, of 24 or 8 bytes. */
+static uint32_t cci__rma_answer_atomic(cci_rma_atomics_t *atomics, uint8_t *at) {
+    uint32_t place = cci__ctz64(atomics->owed);
+    atomics->owed &= atomics->owed - 1;
+    memset(at, 0, 16);
+    cci__store32(at + 4, atomics->answer[place].chunk);
+    if (atomics->refused >> place & 1) {
+        at[0] = CCI__FRAME_DENIED;
+        at[1] = (uint8_t)atomics->answer[place].value;
+        return 8;
+    }
+    at[0] = CCI__FRAME_DATA;
+    cci__store16(at + 2, 8);
+    cci__store64(at + 16, atomics->answer[place].value);
+    return 24;
+}
+#endif
+
 static void cci__rma_finish(cci_rma_reader_t *reader, cci_rma_read_t *read, int status) {
+#ifndef CCI_NO_ATOMICS
+    if (read->width > 0 && read->is_numbered) cci__rma_atomic_answered(reader->atomics, read->number);
+#endif
     if (read->status == CCI_SUCCESS) read->status = status;
     cci__list_remove(&read->node);
     cci__list_append(&reader->finished, &read->node);
@@ -8266,7 +8518,11 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
         cci__list_append(&table->requests, node);
         table->request_free++;
     }
-    reader->denied_count = reader->request_count = 0;
+    reader->denied_count = 0;
+    reader->request_count = 0;
+#ifndef CCI_NO_ATOMICS
+    reader->atomics = NULL;
+#endif
 }
 
 /* Stops all reads: whoever keeps them starts them again, from the beginning. Returns 0, and does nothing, when there is
@@ -8367,6 +8623,9 @@ static int cci__rma_may_ask_again(const cci_rma_table_t *table, const cci_rma_re
 static int cci__rma_may_ask(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
     uint64_t size = cci__rma_chunk_size(table, reader);
     return reader->again == 0 && !cci__list_empty(&reader->reads) &&
+#ifndef CCI_NO_ATOMICS
+           cci__rma_has_number(reader) &&
+#endif
            cci__share_for_long(reader->chunk_count, table->chunk_free, table->chunk_count) &&
            (reader->outstanding == 0 || (reader->outstanding + size / 2 <= reader->flow.window &&
                                          reader->outstanding + size <= table->receive_window));
@@ -8447,6 +8706,13 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
         cci__list_append(&reader->chunks, &chunk->node);
         reader->outstanding += cci__rma_bytes(chunk, chunk->asked);
         chunk->sent_ns = now_ns;
+        used += 48;
+#ifndef CCI_NO_ATOMICS
+        if (chunk->read->width > 0) {
+            cci__rma_write_atomic(reader, chunk, frame);
+            continue;
+        }
+#endif
         memset(frame, 0, 48);
         frame[0] = CCI__FRAME_READ;
         cci__store32(frame + 4, chunk->id);
@@ -8456,7 +8722,6 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
         cci__store64(frame + 24, chunk->read->offset + chunk->offset);
         cci__store32(frame + 32, chunk->length);
         cci__store64(frame + 40, chunk->asked);
-        used += 48;
     }
     return used;
 }
@@ -8516,6 +8781,21 @@ static cci_rma_chunk_t *cci__rma_chunk(cci_rma_table_t *table, const cci_rma_rea
     return chunk->id == id && chunk->read && chunk->read->reader == reader ? chunk : NULL;
 }
 
+/* Puts what has come where the program wants it; 0 if that is no more. */
+static int cci__rma_place(cci_rma_table_t *table, const cci_rma_read_t *read, uint64_t offset, const uint8_t *data,
+                          uint32_t length) {
+    uint8_t *to;
+#ifndef CCI_NO_ATOMICS
+    if (read->width > 0) {
+        if (read->previous) *read->previous = cci__load64(data);
+        return 1;
+    }
+#endif
+    to = cci_rma_address(table, read->local_key, read->local_region, read->local_offset + offset, length, 0);
+    if (to) memcpy(to, data, length);
+    return to != NULL;
+}
+
 /* A DATA frame; returns its bytes, 0 if it is malformed. */
 static uint32_t cci__rma_input_data(cci_rma_table_t *table, cci_rma_reader_t *reader, const uint8_t *frame,
                                     uint32_t length, uint64_t now_ns) {
@@ -8523,7 +8803,6 @@ static uint32_t cci__rma_input_data(cci_rma_table_t *table, cci_rma_reader_t *re
     int was_asked;
     cci_rma_chunk_t *chunk;
     cci_rma_read_t *read;
-    uint8_t *to;
     if (length < 16 || data > length - 16 || data == 0) return 0;
     chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
     number = cci__load32(frame + 8);
@@ -8531,12 +8810,10 @@ static uint32_t cci__rma_input_data(cci_rma_table_t *table, cci_rma_reader_t *re
     at = number * chunk->segment;
     if (data != cci__min32(chunk->segment, chunk->length - at)) return 0;
     read = chunk->read;
-    to = cci_rma_address(table, read->local_key, read->local_region, read->local_offset + chunk->offset + at, data, 0);
-    if (!to) { /* deregistered meanwhile */
+    if (!cci__rma_place(table, read, chunk->offset + at, frame + 16, data)) { /* deregistered meanwhile */
         cci__rma_fail(table, reader, read, CCI_ERR_RMA_HANDLE);
         return length;
     }
-    memcpy(to, frame + 16, data);
     if (data > reader->narrow) reader->narrow_until_ns = reader->narrow_for_ns = 0;
     read->arrived += data;
     chunk->missing &= ~(UINT64_C(1) << number);
@@ -8590,20 +8867,32 @@ CCI_API uint32_t cci_rma_input(cci_rma_table_t *table, cci_rma_reader_t *reader,
     cci_rma_chunk_t *chunk;
     if (frame[0] == CCI__FRAME_READ) return cci__rma_input_read(table, reader, frame, length);
     if (frame[0] == CCI__FRAME_DATA) return length < 16 ? 0 : cci__rma_input_data(table, reader, frame, length, now_ns);
+    if (frame[0] == CCI__FRAME_ATOMIC && length >= 48) {
+#ifdef CCI_NO_ATOMICS
+        if (reader->denied_count < sizeof reader->denied / sizeof reader->denied[0]) {
+            reader->unknown = (uint16_t)(reader->unknown | 1u << reader->denied_count);
+            reader->denied[reader->denied_count++] = cci__load32(frame + 4);
+        }
+#else
+        if (reader->atomics) cci__rma_input_atomic(table, reader->atomics, frame); /* else it will be asked for again */
+#endif
+        return 48;
+    }
     if (frame[0] != CCI__FRAME_DENIED || length < 8) return 0;
     chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
-    if (chunk) cci__rma_fail(table, reader, chunk->read, CCI_ERR_RMA_HANDLE);
+    if (chunk)
+        cci__rma_fail(table, reader, chunk->read, frame[1] == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE);
     return 8;
 }
 
 /* ---- being read ---- */
 
 CCI_API int cci_rma_wants_to_answer(const cci_rma_reader_t *reader) {
-    return reader->denied_count > 0 || !cci__list_empty(&reader->requests);
+    return reader->denied_count > 0 || !cci__list_empty(&reader->requests) || cci__rma_owes_atomics(reader);
 }
 
-/* Writes the next frame of an answer into `at` (16 bytes), whose data is at *body; returns 16 or 8, or 0 if there is
- * nothing (any more). `space`: bytes of frame and data that fit into the packet. */
+/* Writes the next frame of an answer into `at` (24 bytes), whose data is at *body, or behind the 16 bytes of the frame;
+ * returns the bytes written, or 0 if there is nothing (any more). `space`: bytes of frame and data that fit into the packet. */
 CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader, uint8_t *at, uint32_t space,
                                 const uint8_t **body, uint32_t *body_length) {
     *body = NULL;
@@ -8613,8 +8902,15 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
         at[0] = CCI__FRAME_DENIED;
         at[1] = CCI_ERR_RMA_HANDLE;
         cci__store32(at + 4, reader->denied[--reader->denied_count]);
+#ifdef CCI_NO_ATOMICS
+        if (reader->unknown >> reader->denied_count & 1) at[1] = CCI_ERR_RMA_OP;
+        reader->unknown = (uint16_t)(reader->unknown & ~(1u << reader->denied_count));
+#endif
         return 8;
     }
+#ifndef CCI_NO_ATOMICS
+    if (cci__rma_owes_atomics(reader)) return cci__rma_answer_atomic(reader->atomics, at);
+#endif
     while (!cci__list_empty(&reader->requests)) {
         cci_rma_request_t *request = CCI__CONTAINER(reader->requests.next, cci_rma_request_t, node);
         uint32_t number = cci__ctz64(request->missing), start, length;
@@ -9392,6 +9688,9 @@ enum {
     CCI__STORE_REQUESTS,
     CCI__STORE_OPS,
     CCI__STORE_ANSWERS,
+#ifndef CCI_NO_ATOMICS
+    CCI__STORE_ATOMICS,
+#endif
     CCI__STORES
 };
 
@@ -9484,6 +9783,10 @@ typedef struct cci__dgram {
     uint32_t held_before;               /* buffers with what could not be delivered when the program set their count */
     cci_list_t readers, paths, answers; /* free ones */
     cci_list_t told;                    /* data of servers' answers, with events that the program has */
+#ifndef CCI_NO_ATOMICS
+    cci_list_t free_atomics;
+    cci_rma_atomics_t ***atomics; /* NULL, or for each slab of connections NULL, or those of each */
+#endif
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
     uint32_t group_count;
     cci_evq_buffer_t *current; /* the buffer that is being taken in */
@@ -10036,6 +10339,46 @@ static cci_rma_reader_t *cci__dgram_idle_reader(cci__dgram_t *ep) {
     return NULL;
 }
 
+#ifndef CCI_NO_ATOMICS
+/* Where a connection's atomics stand; NULL if there are none in its slab. With `make`, NULL if there is no memory. */
+static cci_rma_atomics_t **cci__dgram_atomics_at(cci__dgram_t *ep, const cci__dconn_t *conn, int make) {
+    uint32_t index = conn->conn.index % CCI__CONN_MOST;
+    cci_rma_atomics_t **slab;
+    if (!ep->atomics && make) {
+        ep->atomics = (cci_rma_atomics_t ***)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *ep->atomics);
+        if (ep->atomics) memset(ep->atomics, 0, CCI__CONN_SLABS * sizeof *ep->atomics);
+    }
+    if (!ep->atomics) return NULL;
+    slab = ep->atomics[index / CCI__CONN_SLAB];
+    if (!slab && make) {
+        slab = (cci_rma_atomics_t **)cci__dgram_memory(ep, CCI__CONN_SLAB * sizeof *slab);
+        if (slab) memset(slab, 0, CCI__CONN_SLAB * sizeof *slab);
+        ep->atomics[index / CCI__CONN_SLAB] = slab;
+    }
+    return slab ? &slab[index % CCI__CONN_SLAB] : NULL;
+}
+
+/* The connection has an atomic, or its peer has; 0 if there is no memory. */
+static CCI__RARE int cci__dgram_begin_atomics(cci__dgram_t *ep, const cci__dconn_t *conn, cci_rma_reader_t *reader) {
+    cci_rma_atomics_t **at = cci__dgram_atomics_at(ep, conn, 1);
+    if (!at) return 0;
+    if (!*at) {
+        *at = (cci_rma_atomics_t *)cci__dgram_take(ep, CCI__STORE_ATOMICS);
+        if (!*at) return 0;
+        memset(*at, 0, sizeof **at);
+    }
+    reader->atomics = *at;
+    return 1;
+}
+
+static void cci__dgram_drop_atomics(cci__dgram_t *ep, const cci__dconn_t *conn) {
+    cci_rma_atomics_t **at = cci__dgram_atomics_at(ep, conn, 0);
+    if (!at || !*at) return;
+    cci__dgram_give_back(ep, CCI__STORE_ATOMICS, *at);
+    *at = NULL;
+}
+#endif
+
 /* What the connection needs for reading, or for being read; NULL if there is none. */
 static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *active) {
     if (active->reader) return active->reader;
@@ -10044,6 +10387,10 @@ static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *acti
     if (active->reader) {
         cci_rma_reader_init(active->reader, active);
         active->reader->rttvar_ns = cci_rel_answer_ns(&active->rel); /* until it has a sample of its own */
+#ifndef CCI_NO_ATOMICS
+        if (ep->atomics && cci__dgram_atomics_at(ep, active->conn, 0))
+            active->reader->atomics = *cci__dgram_atomics_at(ep, active->conn, 0);
+#endif
     }
     return active->reader;
 }
@@ -10475,6 +10822,9 @@ static void cci__dgram_drop_answer(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_drop_active(ep, conn);
     cci__dgram_drop_answer(ep, conn);
+#ifndef CCI_NO_ATOMICS
+    cci__dgram_drop_atomics(ep, conn);
+#endif
     ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
     cci__dgram_forget(ep, conn->peer.key);
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
@@ -10914,12 +11264,12 @@ static uint32_t cci__dgram_deny(cci__dgram_t *ep, cci__active_t *active, const u
                                 uint64_t now_ns) {
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
     uint8_t *at;
-    if (frame[0] != CCI__FRAME_READ || length < 48u) return 0;
+    if ((frame[0] != CCI__FRAME_READ && frame[0] != CCI__FRAME_ATOMIC) || length < 48u) return 0;
     cci_rel_open_packet(&active->rel, packet, 8, now_ns);
     at = packet->head + packet->head_length;
     memset(at, 0, 8);
     at[0] = CCI__FRAME_DENIED;
-    at[1] = CCI_ERR_RMA_HANDLE;
+    at[1] = frame[0] == CCI__FRAME_READ ? CCI_ERR_RMA_HANDLE : CCI_ERR_RMA_OP;
     cci__store32(at + 4, cci__load32(frame + 4));
     packet->head_length += 8;
     cci__dgram_commit_data(ep, active->conn);
@@ -10945,6 +11295,9 @@ static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t lengt
     if (!reader) return 0; /* as if it were lost */
     if (frame[0] == CCI__FRAME_READ && cci__list_empty(&ep->rma.requests))
         (void)cci__dgram_grow_store(ep, CCI__STORE_REQUESTS);
+#ifndef CCI_NO_ATOMICS
+    if (frame[0] == CCI__FRAME_ATOMIC && !reader->atomics) (void)cci__dgram_begin_atomics(ep, active->conn, reader);
+#endif
     requests = reader->request_count;
     size = cci_rma_input(&ep->rma, reader, frame, length, now_ns);
     if (frame[0] == CCI__FRAME_DATA) active->rel.progress_ns = now_ns;
@@ -12031,8 +12384,11 @@ static void cci__dgram_init_stores(cci__dgram_t *ep) {
     cci__dgram_init_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci_conn_path_t), 1);
     cci__dgram_init_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), 2);
     cci__dgram_init_store(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t), 2);
-    cci__dgram_init_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), 8);
+    cci__dgram_init_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), 7);
     cci__dgram_init_store(ep, CCI__STORE_ANSWERS, &ep->answers, CCI__DGRAM_ANSWER, 1);
+#ifndef CCI_NO_ATOMICS
+    cci__dgram_init_store(ep, CCI__STORE_ATOMICS, &ep->free_atomics, sizeof(cci_rma_atomics_t), 1);
+#endif
     ep->rma.request_free = ep->stores[CCI__STORE_REQUESTS].most;
     cci__dgram_init_pool(ep);
 }
@@ -12318,6 +12674,9 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__list_init(&ep->readers);
     cci__list_init(&ep->paths);
     cci__list_init(&ep->answers);
+#ifndef CCI_NO_ATOMICS
+    cci__list_init(&ep->free_atomics);
+#endif
     cci__list_init(&ep->told);
     cci__lock_init(&ep->lock);
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
@@ -13130,7 +13489,7 @@ static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
     caps->can |= CCI__CAN_WAKE;
     if (link->group && link->is_group) caps->can |= CCI_CAN_MULTICAST;
 #ifndef CCI_NO_RMA
-    caps->can |= CCI_CAN_RMA;
+    caps->can |= CCI_CAN_RMA | CCI__CAN_ATOMICS;
     caps->max_rma_length = UINT64_MAX;
     caps->max_rma_segments = CCI__LIST_SEGMENTS;
 #endif
@@ -13301,6 +13660,8 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
  * copy. */
 static int cci__dgram_queue(cci__dgram_t *ep, cci__active_t *active, const struct iovec *data, uint32_t count,
                             uint32_t length, cci_rel_op_t *op, int flags) {
+    if (CCI__UNLIKELY(flags & CCI_FLAG_FENCE)) /* it may have to wait */
+        return cci_rel_send_fenced(&active->rel, data, count, length, op, ep->now_ns);
     if ((flags & CCI_FLAG_NO_COPY) && count == 1 && length >= CCI_REL_LENT_MIN &&
         cci_rel_lend(&active->rel, data[0].iov_base, length, op, ep->now_ns) == CCI_SUCCESS)
         return CCI_SUCCESS;
@@ -13558,6 +13919,56 @@ static int cci__dgram_rma(struct cci_connection *connection, const void *msg, ui
     return status;
 }
 
+#ifndef CCI_NO_ATOMICS
+static int cci__dgram_atomic_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci_atomic_call_t *call) {
+    cci__active_t *active;
+    cci_rma_read_t *read;
+    cci_rel_item_t *item = NULL;
+    cci__op_t *op;
+    int status = CCI_SUCCESS;
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    ep->now_ns = ep->link->now(ep->handle);
+    active = cci__dgram_activate(ep, conn);
+    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
+    if (!cci__dgram_reader(ep, active)) return CCI_ENOBUFS;
+    if (!active->reader->atomics && !cci__dgram_begin_atomics(ep, conn, active->reader)) return CCI_ENOBUFS;
+    if (cci__list_empty(&ep->rma.reads)) (void)cci__dgram_grow_store(ep, CCI__STORE_READS);
+    read = cci_rma_new_read(&ep->rma);
+    if (!read) return CCI_ENOBUFS;
+    cci_rma_parse_handle(call->remote, &read->key, &read->region);
+    read->offset = call->offset;
+    read->length = 8;
+    read->width = (uint8_t)call->width;
+    read->operation = (uint8_t)call->operation;
+    read->local_key = call->operand;
+    read->local_offset = call->compare;
+    read->previous = call->previous;
+    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_messages(ep, active));
+    op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
+    if (status == CCI_SUCCESS)
+        status = cci_rel_extern(&active->rel, 0, NULL, 0, (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL,
+                                read, &item, ep->now_ns);
+    if (status != CCI_SUCCESS) {
+        cci__dgram_undo_op(ep, active, op);
+        cci_rma_free_read(&ep->rma, read);
+        return status;
+    }
+    read->item = item;
+    CCI__STATS(if (ep->tallies.counted) cci__tally_rma(cci__dgram_tally(ep, conn), 0, call->width));
+    active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
+    return cci__dgram_issued(ep, active, op, call->flags);
+}
+
+static int cci__dgram_atomic(struct cci_connection *connection, const cci_atomic_call_t *call) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
+    cci__dgram_t *ep = cci__dgram_of(conn);
+    int status;
+    cci__dgram_lock(ep);
+    status = cci__dgram_atomic_locked(ep, conn, call);
+    cci__dgram_unlock(ep);
+    return status;
+}
+#endif
 #endif
 
 static const cci_endpoint_ops_t *cci__dgram_ops(void) {
@@ -13586,7 +13997,13 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
                                              NULL,
                                              NULL,
                                              cci__dgram_send_answer,
-                                             cci__dgram_next_deadline};
+                                             cci__dgram_next_deadline,
+#ifdef CCI_NO_ATOMICS
+                                             NULL
+#else
+                                             cci__dgram_atomic
+#endif
+    };
     return &table;
 }
 
@@ -14918,6 +15335,11 @@ static int cci__dead_next_deadline(cci_endpoint_base_t *endpoint, uint64_t *ns) 
     return cci__fork_refuse();
 }
 
+static int cci__dead_atomic(struct cci_connection *connection, const cci_atomic_call_t *call) {
+    (void)connection, (void)call;
+    return cci__fork_refuse();
+}
+
 static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
                                                  cci__dead_accept,
                                                  cci__dead_reject,
@@ -14937,7 +15359,8 @@ static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
                                                  cci__dead_rma_alloc,
                                                  cci__dead_rma_free,
                                                  cci__dead_answer,
-                                                 cci__dead_next_deadline};
+                                                 cci__dead_next_deadline,
+                                                 cci__dead_atomic};
 
 #ifndef CCI_NO_THREADS
 static pthread_key_t cci__fork_key; /* which locks a thread that forks holds */
@@ -15277,9 +15700,9 @@ static void *cci__context_of(const void *context) {
     (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE |        \
      CCI_FLAG_WAKE)
 #ifdef CCI_NO_WAKE
-#define CCI__SEND_FLAGS (CCI__FLAGS & ~(CCI_FLAG_FENCE | CCI_FLAG_WAKE))
+#define CCI__SEND_FLAGS (CCI__FLAGS & ~CCI_FLAG_WAKE)
 #else
-#define CCI__SEND_FLAGS (CCI__FLAGS & ~CCI_FLAG_FENCE)
+#define CCI__SEND_FLAGS CCI__FLAGS
 #endif
 #define CCI__CLASSES (CCI_ARM_RECV | CCI_ARM_SEND | CCI_ARM_OTHER | CCI_ARM_WAKE)
 
@@ -16124,7 +16547,7 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
  * NO_COPY with SILENT is for RO. */
 static CCI__RARE int cci__send_flags_are_legal(const cci_connection_t *connection, int flags) {
     const int both = CCI_FLAG_NO_COPY | CCI_FLAG_SILENT;
-    return (flags & ~CCI__SEND_FLAGS) == 0 && (connection->attribute == CCI_CONN_ATTR_RO || (flags & both) != both);
+    return (flags & ~CCI__FLAGS) == 0 && (connection->attribute == CCI_CONN_ATTR_RO || (flags & both) != both);
 }
 
 /* A receiver of multicast can't send. */
@@ -16410,6 +16833,41 @@ CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t
                            flags);
 }
 #endif
+
+CCI_API int cci_atomic(cci_connection_t *connection, int operation, uint32_t width, cci_rma_handle_t *remote_handle,
+                       uint64_t remote_offset, uint64_t operand, uint64_t compare, uint64_t *previous,
+                       const void *context, int flags) {
+#ifdef CCI_NO_ATOMICS
+    (void)connection, (void)operation, (void)width, (void)remote_handle, (void)remote_offset, (void)operand;
+    (void)compare, (void)previous, (void)context, (void)flags;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#else
+    const uint64_t mask = width == 4 ? UINT32_MAX : UINT64_MAX;
+    const cci_endpoint_base_t *endpoint;
+    cci_atomic_call_t call;
+    if (connection == NULL || remote_handle == NULL || (width != 4 && width != 8)) return CCI_EINVAL;
+    if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
+    if (operation < CCI_ATOMIC_FETCH_ADD || operation > CCI_ATOMIC_COMPARE_SWAP)
+        return cci__refuse("cci_atomic()", "there is no such operation");
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_atomic()", flags & ~CCI__FLAGS);
+    endpoint = cci__endpoint_of_connection(connection);
+    if (cci__ops_version(endpoint) < 4 || endpoint->ops->atomic == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+#ifndef CCI_NO_LISTS
+    if ((flags & CCI_FLAG_FENCE) && endpoint->lists && cci__lists_hold(endpoint->lists, connection, flags))
+        return CCI_ENOBUFS;
+#endif
+    call.remote = remote_handle;
+    call.offset = remote_offset;
+    call.operand = operand & mask;
+    call.compare = compare & mask;
+    call.previous = previous;
+    call.context = cci__context_of(context);
+    call.operation = (uint32_t)operation;
+    call.width = width;
+    call.flags = flags;
+    return endpoint->ops->atomic(cci__connection_of(connection), &call);
+#endif
+}
 
 /* ---- memory that is shared where it can be
  * ------------------------------------------------------------------------ */
@@ -17232,7 +17690,7 @@ static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
 
 /* Bytes of a frame; 0 when there are not as many, or it is of no known type. */
 static uint32_t cci__tiny_size(const uint8_t *frame, uint32_t left) {
-    static const uint8_t sizes[] = {0, 8, 16, 48, 8, 16, 16, 8, 8, 8, 0, 0, 0, 0, 0, 0, 48, 16, 8};
+    static const uint8_t sizes[] = {0, 8, 16, 48, 8, 16, 16, 8, 8, 8, 0, 0, 0, 0, 0, 0, 48, 16, 8, 48};
     const uint8_t type = frame[0];
     uint32_t size = type < sizeof sizes ? sizes[type] : 0;
     if (type == CCI__FRAME_CHALLENGE || type == CCI__FRAME_RESPONSE) size = 16;
@@ -17257,7 +17715,7 @@ static int cci__tiny_has_sound_pairs(const uint8_t *frame, const uint8_t *pair) 
 /* Is a frame of this length sound, and may it stand on the connection? */
 static int cci__tiny_is_sound(const cci__tiny_conn_t *conn, const uint8_t *frame) {
     const uint32_t length = cci__load16(frame + 2);
-    if (conn->pub.attribute == CCI_CONN_ATTR_UU && (0x702b8u >> (frame[0] & 31) & 1) && frame[0] < 32) return 0;
+    if (conn->pub.attribute == CCI_CONN_ATTR_UU && (0xf02b8u >> (frame[0] & 31) & 1) && frame[0] < 32) return 0;
     switch (frame[0]) {
     case CCI__FRAME_MESSAGE: return length <= conn->pub.max_send_size;
     case CCI__FRAME_FRAGMENT: {
@@ -17591,6 +18049,7 @@ static int cci__tiny_act(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, const cci
 #else
     case CCI__FRAME_READ: cci__tiny_say(conn, CCI__FRAME_DENIED, CCI_ERR_RMA_HANDLE, cci__load32(frame + 4)); break;
 #endif
+    case CCI__FRAME_ATOMIC: cci__tiny_say(conn, CCI__FRAME_DENIED, CCI_ERR_RMA_OP, cci__load32(frame + 4)); break;
     case CCI__FRAME_CHALLENGE: {
         uint8_t answer[16];
         memcpy(answer, frame, sizeof answer);
@@ -18165,7 +18624,7 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
     cci__tiny_conn_t *conn = (cci__tiny_conn_t *)(void *)connection;
     cci__tiny_op_t *op;
     uint32_t i, length = 0;
-    if (!connection || (!data && iovcnt > 0) || (flags & (~CCI__TINY_FLAGS | CCI_FLAG_FENCE))) return CCI_EINVAL;
+    if (!connection || (!data && iovcnt > 0) || (flags & ~CCI__TINY_FLAGS)) return CCI_EINVAL;
     if (flags & CCI_FLAG_WAKE) return CCI_ERR_NOT_IMPLEMENTED;
     if ((flags & CCI_FLAG_NO_COPY) && (flags & CCI_FLAG_SILENT) && connection->attribute != CCI_CONN_ATTR_RO)
         return CCI_EINVAL;
@@ -18506,6 +18965,14 @@ CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t
                      uint32_t remote_count, const void *context, int flags) {
     (void)connection, (void)msg_ptr, (void)msg_len, (void)local, (void)local_count, (void)remote, (void)remote_count;
     (void)context, (void)flags;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
+CCI_API int cci_atomic(cci_connection_t *connection, int operation, uint32_t width, cci_rma_handle_t *remote_handle,
+                       uint64_t remote_offset, uint64_t operand, uint64_t compare, uint64_t *previous,
+                       const void *context, int flags) {
+    (void)connection, (void)operation, (void)width, (void)remote_handle, (void)remote_offset, (void)operand;
+    (void)compare, (void)previous, (void)context, (void)flags;
     return CCI_ERR_NOT_IMPLEMENTED;
 }
 

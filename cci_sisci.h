@@ -6107,7 +6107,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_HOT_PATH
 #endif
 
-#define CCI__SISCI_MAGIC 0x43434933u /* of this version of what lies in shared memory */
+#define CCI__SISCI_MAGIC 0x43434934u /* of this version of what lies in shared memory */
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
 #define CCI__SISCI_FIRST 48u /* bytes of a record in its first line, and in each other */
@@ -6177,6 +6177,7 @@ enum {                     /* records */
        CCI__SISCI_PING,
        CCI__SISCI_RMA_WRITE,
        CCI__SISCI_RMA_READ,
+       CCI__SISCI_RMA_ATOMIC,
        CCI__SISCI_ASK,    /* to map memory: region, its key 8, number */
        CCI__SISCI_VOIDED, /* receiver: a message that was withdrawn was not delivered; where its record ends */
        CCI__SISCI_RESUME  /* ordered: what comes behind a withdrawal begins here */
@@ -6262,6 +6263,8 @@ typedef struct cci__sisci_item {
     uint64_t deadline_ns; /* of a silent one, as in an operation */
     uint64_t token;       /* the connection's; when it has another by now, nobody wants the item */
     uint32_t local_region, remote_region;
+    uint8_t width, operation; /* of an atomic: local_offset is the operand, local_key what to compare with */
+    uint64_t *previous;
 } cci__sisci_item;
 
 /* An event that waits for the program. */
@@ -8237,7 +8240,7 @@ static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item 
 typedef struct cci__sisci_bounce {
     uint32_t slot, region;
     uint64_t key, offset, number;
-    uint32_t length, reserved;
+    uint32_t length, operation; /* of an atomic: its width; and what it does to the number */
 } cci__sisci_bounce;
 
 /* Takes the answers that have come. */
@@ -8257,7 +8260,10 @@ static void cci__sisci_answers(cci__sisci *ep, cci__sisci_link *link) {
         item->slots--;
         cci__sisci_renew(link, item);
         if ((answer & 0xff) != CCI_SUCCESS) {
-            item->status = CCI_ERR_RMA_HANDLE;
+            item->status = (answer & 0xff) == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE;
+        } else if (item->width > 0) {
+            if (item->previous)
+                *item->previous = cci__load64(link->in_slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE);
         } else if (item->is_read && item->status == CCI_SUCCESS) {
             local = cci__sisci_local(ep, item, slot->at, slot->length);
             if (local)
@@ -8331,6 +8337,61 @@ static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int i
     cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
     cci__sisci_touch_lightly(link);
 }
+
+#ifndef CCI_NO_ATOMICS
+/* 1 when the atomic is over. The peer's process does it, wherever the memory is. */
+static int cci__sisci_ask_atomic(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
+    cci__sisci_slot *slot = link->slot;
+    cci__sisci_bounce bounce;
+    uint8_t *numbers;
+    cci__sisci_answers(ep, link);
+    if (item->begun) return item->slots == 0;
+    while (slot < link->slot + CCI__SISCI_SLOTS && slot->number != 0) slot++;
+    if (slot == link->slot + CCI__SISCI_SLOTS || !cci__sisci_has_room(link, 2)) return 0;
+    memset(&bounce, 0, sizeof bounce);
+    bounce.slot = (uint32_t)(slot - link->slot);
+    bounce.region = item->remote_region;
+    bounce.key = item->remote_key;
+    bounce.offset = item->remote_offset;
+    bounce.number = link->slot_number + 1;
+    bounce.length = item->width;
+    bounce.operation = item->operation;
+    numbers = link->out_slots + (size_t)bounce.slot * CCI__SISCI_SLOT_SIZE;
+    cci__store64(numbers, item->local_offset);
+    cci__store64(numbers + 8, item->local_key);
+    cci__sisci_push(link, numbers, 16);
+    if (!cci__sisci_post(link, CCI__SISCI_RMA_ATOMIC, 0, &bounce, sizeof bounce, NULL, 0)) return 0;
+    slot->number = ++link->slot_number;
+    slot->item = item;
+    slot->at = 0;
+    slot->length = item->width;
+    item->slots++;
+    item->begun = 1;
+    return 0;
+}
+
+/* Does an atomic of the peer's. */
+static void cci__sisci_serve_atomic(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_bounce *bounce) {
+    const uint8_t *numbers;
+    uint8_t *memory, *answer;
+    uint64_t previous;
+    int status;
+    if (bounce->slot >= CCI__SISCI_SLOTS || (bounce->length != 4 && bounce->length != 8)) {
+        cci__sisci_lose(link);
+        return;
+    }
+    numbers = link->in_slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE;
+    answer = link->out_slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
+    memory = cci_rma_address(&ep->rma, bounce->key, bounce->region, bounce->offset, bounce->length,
+                             CCI_FLAG_READ | CCI_FLAG_WRITE);
+    status = cci__atomic_do(memory, bounce->length, bounce->operation, cci__load64(numbers), cci__load64(numbers + 8),
+                            &previous);
+    cci__store64(answer, previous);
+    cci__sisci_push(link, answer, 8);
+    cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
+    cci__sisci_touch_lightly(link);
+}
+#endif
 
 /* ---- memory that peers map ---- */
 
@@ -8553,6 +8614,9 @@ static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_i
 static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
     const uint64_t most = 4 * CCI__SISCI_VM_PIECE;
     int is_over;
+#ifndef CCI_NO_ATOMICS
+    if (item->width > 0) return cci__sisci_ask_atomic(ep, link, item);
+#endif
     if (item->is_shared && item->slots == 0 && ep->device.rma_mode < CCI__SISCI_RMA_COPY) {
         is_over = cci__sisci_mapped(ep, link, item, most);
         if (is_over >= 0) return is_over;
@@ -8564,7 +8628,7 @@ static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_ite
 /* Something that an RMA waits for is there. */
 static int cci__sisci_can_move(cci__sisci_link *link) {
     const cci__sisci_item *item = link->items;
-    if (!item || !item->is_rma) return 0;
+    if (!item || !item->is_rma || item->width > 0) return 0;
     if (link->vm || !link->views || !item->is_shared) return link->vm;
     return link->views->is_asking ? cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 12) == link->views->number
                                   : link->views->connecting == 0 && !link->views->is_refused;
@@ -9199,6 +9263,12 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
             }
             memcpy(&bounce, record.data, sizeof bounce); /* it fits in one line */
             cci__sisci_serve_bounce(ep, link, record.type == CCI__SISCI_RMA_READ, &bounce);
+#ifndef CCI_NO_ATOMICS
+        } else if (record.type == CCI__SISCI_RMA_ATOMIC && record.length >= sizeof(cci__sisci_bounce)) {
+            cci__sisci_bounce bounce;
+            memcpy(&bounce, record.data, sizeof bounce);
+            cci__sisci_serve_atomic(ep, link, &bounce);
+#endif
         } else if (record.type != CCI__SISCI_PAD) {
             status = cci__sisci_take_control(ep, link, &record);
         }
@@ -11860,8 +11930,8 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
 /* What endpoints can do: in the shared memory of this host, there with RMA by copies alone, and through an adapter. */
 #define CCI__SISCI_CAPS(can)                                                                                           \
     {                                                                                                                  \
-        CCI_CAN_ORDERED | CCI_CAN_RMA | CCI__CAN_WAKE | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN, CCI__CONN_MOST, 65536, \
-            65536, CCI__LIST_SEGMENTS, {                                                                               \
+        CCI_CAN_ORDERED | CCI_CAN_RMA | CCI__CAN_ATOMICS | CCI__CAN_WAKE | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN,     \
+            CCI__CONN_MOST, 65536, 65536, CCI__LIST_SEGMENTS, {                                                        \
             0                                                                                                          \
         }                                                                                                              \
     }
@@ -12400,6 +12470,53 @@ static int cci__sisci_rma(struct cci_connection *connection, const void *msg, ui
     return status;
 }
 
+#ifndef CCI_NO_ATOMICS
+static int cci__sisci_atomic_locked(cci__sisci *ep, cci__sisci_conn *conn, const cci_atomic_call_t *call) {
+    cci__sisci_link *link = conn->link;
+    cci__sisci_item *item;
+    cci__sisci_op *op = NULL;
+    (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
+    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
+    item = cci__sisci_new_item(ep, conn);
+    if (!item) return CCI_ENOBUFS;
+    if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, call->context, call->flags);
+        if (!op) {
+            cci__sisci_free_item(ep, item);
+            return CCI_ENOBUFS;
+        }
+        op->item = item;
+        cci__sisci_add_op(link, op);
+    }
+    item->op = op;
+    item->is_rma = 1;
+    item->width = (uint8_t)call->width;
+    item->operation = (uint8_t)call->operation;
+    item->previous = call->previous;
+    item->local_offset = call->operand;
+    item->local_key = call->compare;
+    item->remote_offset = call->offset;
+    (void)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
+    CCI__STATS(if (ep->tallies.counted) cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index), 0, call->width));
+    cci__sisci_add_item(link, item);
+    cci__sisci_heat(link);
+    cci__sisci_advance(ep, link);
+    cci__sisci_flush(ep);
+    return call->flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : CCI_SUCCESS;
+}
+
+static int cci__sisci_atomic(struct cci_connection *connection, const cci_atomic_call_t *call) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    int status;
+    cci__sisci_lock(ep);
+    status = cci__sisci_atomic_locked(ep, conn, call);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
+    cci__sisci_unlock(ep);
+    return status;
+}
+#endif
+
 static const cci_endpoint_ops_t *cci__sisci_ops(void) {
     static const cci_endpoint_ops_t table = {cci__sisci_destroy,
                                              cci__sisci_accept,
@@ -12420,7 +12537,13 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
                                              cci__sisci_rma_alloc,
                                              cci__sisci_rma_free,
                                              cci__sisci_send_answer,
-                                             cci__sisci_next_deadline};
+                                             cci__sisci_next_deadline,
+#ifdef CCI_NO_ATOMICS
+                                             NULL
+#else
+                                             cci__sisci_atomic
+#endif
+    };
     return &table;
 }
 

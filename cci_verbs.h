@@ -154,7 +154,8 @@
  * hardware, whatever the number of its peers: (recv_depth + send_depth) times the MTU, 5 MiB at 4,096 bytes. Messages,
  * RMA and their acknowledgements are cci.h's own datagrams of the port's MTU. All peers need the same qkey.
  *
- * MODE RC. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one
+ * MODE RC. cci_atomic() is CCI_ERR_NOT_IMPLEMENTED: what adapters do is atomic with the processor on some alone. Mode ud
+ * has it. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one
  * completion queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and
  * multicast. A connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is
  * pinned: under 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are
@@ -7347,13 +7348,15 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     item->op = op;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
     item->is_wake = (flags & CCI_FLAG_WAKE) != 0;
-    if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && !item->is_wake && cci__rc_is_free(ep, conn))) {
+    if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && !(flags & (CCI_FLAG_WAKE | CCI_FLAG_FENCE)) &&
+                    cci__rc_is_free(ep, conn))) {
         cci__rc_append(ep, conn, item);
         if (CCI__UNLIKELY(!(conn->marks & CCI__RC_UNDATED))) cci__rc_watch(ep, conn);
         cci__rc_send_inline(ep, conn, item, data->iov_base);
     } else {
         if (!(flags & CCI_FLAG_NO_COPY) || !cci__rc_borrow(ep, item, data, count))
             cci__rc_take_bytes(item, data, count);
+        item->is_fenced = (flags & CCI_FLAG_FENCE) != 0; /* the pair delivers it behind all writes, and now reads too */
         cci__rc_append(ep, conn, item);
         /* what is before it has ended so, and the program does not know it yet */
         if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
@@ -7642,7 +7645,8 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
                                              NULL,
                                              NULL,
                                              cci__rc_send_answer,
-                                             cci__rc_next_deadline};
+                                             cci__rc_next_deadline,
+                                             NULL};
     return &table;
 }
 

@@ -84,6 +84,8 @@ class Can(enum.IntFlag):
     RMA_SHARED = 1 << 3
     RMA_HARDWARE = 1 << 4
     SEAL = 1 << 5
+    ATOMICS_32 = 1 << 6
+    ATOMICS_64 = 1 << 7
     WAKE = 1 << 9
 
 
@@ -99,6 +101,7 @@ class EndpointFlag(enum.IntFlag):
     SHARED = 1 << 0
 
 
+AtomicOp = enum.IntEnum("AtomicOp", "FETCH_ADD SWAP COMPARE_SWAP", start=0)
 ConnAttr = enum.IntEnum("ConnAttr", "RO RU UU UU_MC_TX UU_MC_RX", start=0)
 EventType = enum.IntEnum("EventType", "NONE SEND RECV CONNECT CONNECT_REQUEST ACCEPT KEEPALIVE_TIMEDOUT "
                          "ENDPOINT_DEVICE_FAILED DISCONNECT STATUS", start=0)
@@ -109,7 +112,7 @@ Opt = enum.IntEnum("Opt", "ENDPT_SEND_TIMEOUT ENDPT_RECV_BUF_COUNT ENDPT_SEND_BU
                    "CONN_KEEPALIVE_TIMEOUT ENDPT_EVENT_MASK CONN_PEER_URI CONN_CONTEXT CAPS ENDPT_STATS "
                    "CONN_STATS ENDPT_CONN_STATS ENDPT_SEND_FD", start=0)
 Log = enum.IntEnum("Log", "ERROR WARN INFO DEBUG", start=0)
-ENUMERATIONS = {"CCI_": Status, "CCI_FLAG_": Flag, "CCI_CAPS_": Caps, "CCI_CAN_": Can, "CCI_ARM_": Arm,
+ENUMERATIONS = {"CCI_": Status, "CCI_ATOMIC_": AtomicOp, "CCI_FLAG_": Flag, "CCI_CAPS_": Caps, "CCI_CAN_": Can, "CCI_ARM_": Arm,
                 "CCI_ENDPOINT_": EndpointFlag,
                 "CCI_CONN_ATTR_": ConnAttr, "CCI_EVENT_": EventType, "CCI_STATUS_": What, "CCI_OPT_": Opt, "CCI_LOG_": Log}
 
@@ -213,6 +216,7 @@ FUNCTIONS = {
     "cci_rma": (c_int, _AT, c_char_p, c_uint32, _AT, c_uint64, _AT, c_uint64, c_uint64, c_void_p, c_int),
     "cci_rmav": (c_int, _AT, c_char_p, c_uint32, POINTER(_RmaSegment), c_uint32, POINTER(_RmaSegment), c_uint32,
                  c_void_p, c_int),
+    "cci_atomic": (c_int, _AT, c_int, c_uint32, _AT, c_uint64, c_uint64, c_uint64, POINTER(c_uint64), c_void_p, c_int),
     "cci_rma_alloc": (c_int, _AT, c_uint64, POINTER(c_void_p)),
     "cci_rma_free": (c_int, _AT, c_void_p),
     "cci_transport_reason": (c_char_p, c_uint32, POINTER(c_char_p)),
@@ -582,6 +586,14 @@ class Connection(_Options):
         message = None if message is None else bytes(message)
         self._start(context, flags, local, _cci.cci_rmav, self._at, message, len(message or b""),
                     here, len(local), there, len(remote))
+
+    def atomic(self, operation, remote_handle, remote_offset, operand, compare=0, width=8, flags=0, context=None):
+        """Changes a number in the peer's memory in one step. What was there is the `value` of the result, when the
+        operation has completed; with SILENT nobody learns it."""
+        remote, previous = _RmaHandle.from_buffer_copy(remote_handle), c_uint64()
+        self._start(context, flags, previous, _cci.cci_atomic, self._at, operation, width, addressof(remote),
+                    remote_offset, operand, compare, None if flags & Flag.SILENT else byref(previous))
+        return previous
 
     def disconnect(self):
         """Ends the connection at once. Again: does nothing."""

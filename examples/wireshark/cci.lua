@@ -135,6 +135,7 @@ kind("Frame", 9, "TAKEN", "8+4*count", "R")
 kind("Frame", 16, "READ", "48", "R")
 kind("Frame", 17, "DATA", "16+length", "R")
 kind("Frame", 18, "DENIED", "8", "R")
+kind("Frame", 19, "ATOMIC", "48", "R")
 kind("Frame", 32, "CHALLENGE", "16", "R U")
 kind("Frame", 33, "RESPONSE", "16", "R U")
 
@@ -419,9 +420,23 @@ layout("Frame", "DATA", {
 
 layout("Frame", "DENIED", {
     {"type", 0, "1", "18", ""},
-    {"reason", 1, "1", "5", ""},
+    {"reason", 1, "1", "5..6", "5: the memory; 6: of an ATOMIC, there is no such operation here"},
     {"reserved_2", 2, "2", "0", ""},
-    {"chunk", 4, "4", "any", "of the READ"},
+    {"chunk", 4, "4", "any", "of the READ or ATOMIC"},
+})
+
+layout("Frame", "ATOMIC", {
+    {"type", 0, "1", "19", ""},
+    {"operation", 1, "1", "any", "0: add, 1: swap, 2: compare and swap; DENIED"},
+    {"width", 2, "1", "any", "bytes of the number: 4 or 8; DENIED"},
+    {"reserved_3", 3, "1", "0", ""},
+    {"chunk", 4, "4", "any", "the initiator's name for the request; the answer repeats it"},
+    {"key", 8, "8", "any", "of the registration, from its handle; DENIED"},
+    {"region", 16, "4", "any", "index of the registration, from its handle; DENIED"},
+    {"number", 20, "4", "any", "of the atomic among those of this connection and direction, from 0 on (section 7.3)"},
+    {"offset", 24, "8", "any", "of the number in the registered memory; DENIED"},
+    {"operand", 32, "8", "any", "what is added or put there"},
+    {"compare", 40, "8", "any", "what must be there for operation 2"},
 })
 
 layout("Frame", "CHALLENGE", {
@@ -520,7 +535,10 @@ local summaries = {
     NACK = function(f) return ("seq=%d reason=%d"):format(f.sequence, f.reason) end,
     READ = function(f) return ("chunk=%x %.0f+%d"):format(f.chunk, f.offset, f.length) end,
     DATA = function(f) return ("chunk=%x segment=%d len=%d"):format(f.chunk, f.segment, f.length) end,
-    DENIED = function(f) return ("chunk=%x"):format(f.chunk) end,
+    DENIED = function(f) return ("chunk=%x reason=%d"):format(f.chunk, f.reason) end,
+    ATOMIC = function(f)
+        return ("chunk=%x number=%d operation=%d width=%d"):format(f.chunk, f.number, f.operation, f.width)
+    end,
     ACK = function(f)
         local first = f.largest - f.first + 1
         local text = f.first == 1 and ("%d"):format(f.largest) or ("%.0f-%.0f"):format(first % 2 ^ 32, f.largest)

@@ -455,7 +455,6 @@ TEST(unknown_flags, ANYWHERE, "calls refuse flags that they don't know, and noth
         assert_null(none);
         assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 64, NULL, flag | CCI_FLAG_WRITE), CCI_EINVAL);
     }
-    assert_int_equal(cci_send(pair.ac, "never", 5, NULL, CCI_FLAG_FENCE), CCI_EINVAL); /* it would promise an order */
     log_text[0] = '\0';
     assert_int_equal(cci_send(pair.ac, "never", 5, NULL, 0x4000), CCI_EINVAL);
     assert_non_null(strstr(log_text, "cci_send(): flags has bits that mean nothing here: 0x4000"));
@@ -3746,6 +3745,357 @@ TEST(rma_fence_own, ANYWHERE, "[4.7.2.5] a fence waits for the RMAs of its own c
     free_region(&local);
     free_region(&of_b);
     free_region(&of_c);
+}
+
+/* Each message names the round whose writes it follows. */
+static void fenced_messages(cci_conn_attribute_t attribute, const char *bytes, uint32_t length) {
+    pair_t pair = open_pair(attribute);
+    region_t source = make_region(pair.a->ep, 300000, 0), target = make_region(pair.b->ep, 300000, READ_WRITE);
+    region_t back = make_region(pair.a->ep, 300000, 0);
+    struct iovec data[2];
+    uintptr_t round, i;
+    data[0].iov_base = (void *)(uintptr_t)bytes;
+    data[0].iov_len = 3;
+    data[1].iov_base = (void *)(uintptr_t)(bytes + 3);
+    data[1].iov_len = length - 3;
+    for (round = 0; round < 8; round++) {
+        const int is_read = round % 2 != 0;
+        cci_event_t *event;
+        fill(source.start, 300000, round);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, source.handle, 0, target.handle, 0, 300000, as_context(1),
+                                 CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        if (is_read) {
+            assert_int_equal(cci_rma(pair.ac, NULL, 0, back.handle, 0, target.handle, 0, 300000, as_context(2),
+                                     CCI_FLAG_READ | CCI_FLAG_FENCE),
+                             CCI_SUCCESS);
+        }
+        assert_int_equal(cci_sendv(pair.ac, data, 2, as_context(3), CCI_FLAG_FENCE), CCI_SUCCESS);
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, length);
+        assert_memory_equal(event->recv.ptr, bytes, length);
+        assert_true(holds_pattern(target.start, 300000, round)); /* all of it was there first */
+        memset(target.start, 0xee, 300000);                      /* and nobody reads it any more */
+        drop(event);
+        for (i = 0; i < (is_read ? 3u : 2u); i++) {
+            event = await(pair.a, CCI_EVENT_SEND);
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            drop(event);
+        }
+        if (is_read) {
+            assert_true(holds_pattern(back.start, 300000, round));
+        }
+    }
+    free_region(&source);
+    free_region(&target);
+    free_region(&back);
+}
+
+TEST(fence_send_ro, ANYWHERE, "RO: a message with CCI_FLAG_FENCE is delivered when every earlier RMA of the connection is done") {
+    char longer[300];
+    (void)state;
+    memset(longer, 'l', sizeof longer);
+    fenced_messages(CCI_CONN_ATTR_RO, "short", 5);
+    fenced_messages(CCI_CONN_ATTR_RO, longer, sizeof longer);
+}
+
+TEST(fence_send_ru, ANYWHERE, "RU: a message with CCI_FLAG_FENCE is delivered when every earlier RMA of the connection is done") {
+    char longer[300];
+    (void)state;
+    memset(longer, 'l', sizeof longer);
+    fenced_messages(CCI_CONN_ATTR_RU, "short", 5);
+    fenced_messages(CCI_CONN_ATTR_RU, longer, sizeof longer);
+}
+
+TEST(fence_send_order, ANYWHERE, "RO: what is sent behind a fenced message comes behind it, and all complete in order") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 100000, 0), remote = make_region(pair.b->ep, 100000, READ_WRITE);
+    uint32_t i;
+    (void)state;
+    fill(local.start, 100000, 3);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100000, as_context(0), CCI_FLAG_READ),
+                     CCI_SUCCESS);
+    for (i = 1; i < 6; i++) {
+        assert_int_equal(cci_send(pair.ac, &i, 4, as_context(i), i % 2 ? CCI_FLAG_FENCE : 0), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 8, as_context(6), CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_send(pair.ac, &i, 4, as_context(7), CCI_FLAG_FENCE), CCI_SUCCESS);
+    for (i = 1; i < 7; i++) {
+        cci_event_t *event = await(pair.b, CCI_EVENT_RECV);
+        assert_memory_equal(event->recv.ptr, &i, 4);
+        drop(event);
+    }
+    for (i = 0; i < 8; i++) {
+        await_rma(pair.a, as_context(i), CCI_SUCCESS);
+    }
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(fence_send_failed, ANYWHERE, "a message with CCI_FLAG_FENCE waits for no RMA that has failed") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t local = make_region(pair.a->ep, 100000, 0), remote = make_region(pair.b->ep, 100000, CCI_FLAG_READ);
+    int status = cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 1, 100000, as_context(1), CCI_FLAG_READ);
+    int denied = status == CCI_ERR_RMA_HANDLE, i; /* hardware is not asked for what the handle rules out */
+    (void)state;
+    assert_true(denied || status == CCI_SUCCESS);
+    assert_int_equal(cci_send(pair.ac, "fence", 5, as_context(2), CCI_FLAG_FENCE), CCI_SUCCESS);
+    drop(await(pair.b, CCI_EVENT_RECV));
+    for (i = denied; i < 2; i++) {
+        cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+        denied += event->send.context == as_context(1) && event->send.status == CCI_ERR_RMA_HANDLE;
+        drop(event);
+    }
+    assert_int_equal(denied, 1);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(fence_send_unreliable, ANYWHERE, "UU, which has no RMAs: CCI_FLAG_FENCE on a message has nothing to wait for") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    (void)state;
+    assert_int_equal(cci_send(pair.ac, "fence", 5, as_context(1), CCI_FLAG_FENCE), CCI_SUCCESS);
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+}
+
+/* ---- atomics ---- */
+
+/* Can the connection do them? */
+static int has_atomics(cci_connection_t *connection) {
+    cci_caps_t caps;
+    assert_int_equal(cci_get_opt((cci_opt_handle_t *)connection, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    return (caps.can & CCI_CAN_ATOMICS_32) != 0;
+}
+
+static void await_atomic(side_t *side, cci_status_t wanted) {
+    cci_event_t *event = await(side, CCI_EVENT_SEND);
+    assert_int_equal(event->send.status, wanted);
+    drop(event);
+}
+
+static void operations_of(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    region_t remote = make_region(pair.b->ep, 64, READ_WRITE);
+    uint64_t previous = 0, *wide = (uint64_t *)(void *)(remote.start + 8);
+    uint32_t *narrow = (uint32_t *)(void *)(remote.start + 20);
+    if (!has_atomics(pair.ac)) {
+        free_region(&remote);
+        skip();
+    }
+    memset(remote.start, 0, 64);
+    *wide = 0x0102030405060708u;
+    *narrow = 0xfffffff0u;
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_FETCH_ADD, 8, remote.handle, 8, 0x1000, 0, &previous, as_context(1), 0),
+                     CCI_SUCCESS);
+    await_rma(pair.a, as_context(1), CCI_SUCCESS);
+    assert_true(previous == 0x0102030405060708u && *wide == 0x0102030405061708u);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 8, remote.handle, 8, UINT64_MAX - 4, 0, &previous, as_context(2), 0),
+                     CCI_SUCCESS);
+    await_rma(pair.a, as_context(2), CCI_SUCCESS);
+    assert_true(previous == 0x0102030405061708u && *wide == UINT64_MAX - 4);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_COMPARE_SWAP, 8, remote.handle, 8, 7, 6, &previous, as_context(3), 0),
+                     CCI_SUCCESS);
+    await_rma(pair.a, as_context(3), CCI_SUCCESS);
+    assert_true(previous == UINT64_MAX - 4 && *wide == UINT64_MAX - 4); /* it was another */
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_COMPARE_SWAP, 8, remote.handle, 8, 7, UINT64_MAX - 4, &previous,
+                                as_context(4), 0),
+                     CCI_SUCCESS);
+    await_rma(pair.a, as_context(4), CCI_SUCCESS);
+    assert_true(previous == UINT64_MAX - 4 && *wide == 7);
+    previous = UINT64_MAX;
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_FETCH_ADD, 4, remote.handle, 20, 0x20 + (UINT64_C(1) << 40), 0, &previous,
+                                as_context(5), 0),
+                     CCI_SUCCESS);
+    await_rma(pair.a, as_context(5), CCI_SUCCESS);
+    assert_true(previous == 0xfffffff0u && *narrow == 0x10); /* modulo 2 to the power of 32, and nothing beside it */
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_COMPARE_SWAP, 4, remote.handle, 20, 5, 0x10 + (UINT64_C(1) << 40), &previous,
+                                as_context(6), 0),
+                     CCI_SUCCESS);
+    await_rma(pair.a, as_context(6), CCI_SUCCESS);
+    assert_true(previous == 0x10 && *narrow == 5);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 4, remote.handle, 20, 6, 0, NULL, as_context(7), 0), CCI_SUCCESS);
+    await_rma(pair.a, as_context(7), CCI_SUCCESS);
+    assert_true(*narrow == 6 && *wide == 7);
+    assert_true(*(uint32_t *)(void *)(remote.start + 16) == 0 && *(uint64_t *)(void *)(remote.start + 24) == 0);
+    assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+    free_region(&remote);
+}
+
+TEST(atomic_ro, ANYWHERE, "RO: cci_atomic() adds, swaps, and compares and swaps, 4 and 8 bytes, and gives what was there") {
+    (void)state;
+    operations_of(CCI_CONN_ATTR_RO);
+}
+
+TEST(atomic_ru, ANYWHERE, "RU: cci_atomic() adds, swaps, and compares and swaps, 4 and 8 bytes, and gives what was there") {
+    (void)state;
+    operations_of(CCI_CONN_ATTR_RU);
+}
+
+TEST(atomic_refused, ANYWHERE, "cci_atomic() that the target's memory does not allow ends with CCI_ERR_RMA_HANDLE and changes nothing") {
+    static const struct {
+        int rights;
+        uint32_t width;
+        uint64_t offset;
+    } wrong[] = {{CCI_FLAG_READ, 8, 0},  {CCI_FLAG_WRITE, 8, 0}, {READ_WRITE, 8, 4},  {READ_WRITE, 8, 1},   {READ_WRITE, 4, 2},
+                 {READ_WRITE, 8, 64},    {READ_WRITE, 4, 64},    {READ_WRITE, 8, 60}, {READ_WRITE, 8, 1ull << 40},
+                 {READ_WRITE, 8, UINT64_MAX - 7}};
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_rma_handle_t lie;
+    size_t i;
+    (void)state;
+    if (!has_atomics(pair.ac)) {
+        skip();
+    }
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        region_t remote = make_region(pair.b->ep, 64, wrong[i].rights);
+        uint64_t previous = 77;
+        fill(remote.start, 64, 1);
+        assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, wrong[i].width, remote.handle, wrong[i].offset, 1, 0, &previous,
+                                    as_context(i), 0),
+                         CCI_SUCCESS);
+        await_rma(pair.a, as_context(i), CCI_ERR_RMA_HANDLE);
+        assert_true(holds_pattern(remote.start, 64, 1));
+        lie = *remote.handle;
+        free_region(&remote);
+    }
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 8, &lie, 0, 1, 0, NULL, as_context(1), 0), CCI_SUCCESS);
+    await_rma(pair.a, as_context(1), CCI_ERR_RMA_HANDLE);
+    round_trip(&pair);
+}
+
+TEST(atomic_arguments, ANYWHERE, "cci_atomic() refuses what it can't do before anything happens") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t remote = make_region(pair.b->ep, 64, READ_WRITE);
+    pair_t loose = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_UU);
+    (void)state;
+    if (!has_atomics(pair.ac)) {
+        assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 8, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_ERR_NOT_IMPLEMENTED);
+        free_region(&remote);
+        return;
+    }
+    assert_false(has_atomics(loose.ac));
+    assert_int_equal(cci_atomic(NULL, CCI_ATOMIC_SWAP, 8, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 8, NULL, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_atomic(loose.ac, CCI_ATOMIC_SWAP, 8, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 2, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 16, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_atomic(pair.ac, 3, 8, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_atomic(pair.ac, -1, 8, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 8, remote.handle, 0, 1, 0, NULL, NULL, 0x4000), CCI_EINVAL);
+    round_trip(&pair);
+    free_region(&remote);
+}
+
+TEST(atomic_flags, ANYWHERE, "cci_atomic(): SILENT gives no event, BLOCKING the status, FENCE the order") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t local = make_region(pair.a->ep, 200000, 0), remote = make_region(pair.b->ep, 200000, READ_WRITE);
+    uint64_t previous = 0, old = 0, *number = (uint64_t *)(void *)remote.start;
+    uint32_t round;
+    (void)state;
+    if (!has_atomics(pair.ac)) {
+        free_region(&local);
+        free_region(&remote);
+        skip();
+    }
+    memset(remote.start, 0, 200000);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_FETCH_ADD, 8, remote.handle, 0, 1, 0, &previous, NULL, CCI_FLAG_SILENT),
+                     CCI_SUCCESS);
+    for (round = 0; round < 4; round++) { /* in steps: it is behind the write, and before the read */
+        memset(local.start, (int)round + 1, 200000);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 200000, as_context(1),
+                                 CCI_FLAG_WRITE | CCI_FLAG_FENCE),
+                         CCI_SUCCESS);
+        assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 8, remote.handle, 199992, round, 0, &previous, as_context(2),
+                                    CCI_FLAG_FENCE),
+                         CCI_SUCCESS);
+        assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 8, remote.handle, 199992, 99, 0, &old, as_context(3),
+                                    CCI_FLAG_FENCE),
+                         CCI_SUCCESS);
+        assert_int_equal(cci_send(pair.ac, "done", 4, as_context(4), CCI_FLAG_FENCE), CCI_SUCCESS);
+        drop(await(pair.b, CCI_EVENT_RECV));
+        assert_true(*(uint64_t *)(void *)(remote.start + 199992) == 99);
+        await_atomic(pair.a, CCI_SUCCESS);
+        await_atomic(pair.a, CCI_SUCCESS);
+        await_atomic(pair.a, CCI_SUCCESS);
+        await_atomic(pair.a, CCI_SUCCESS);
+        assert_true(previous == UINT64_C(0x0101010101010101) * (round + 1) && old == round);
+    }
+    *number = 5;
+    serve(pair.b);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_FETCH_ADD, 8, remote.handle, 0, 1, 0, &previous, NULL, CCI_FLAG_BLOCKING),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_FETCH_ADD, 8, remote.handle, 1, 1, 0, NULL, NULL, CCI_FLAG_BLOCKING),
+                     CCI_ERR_RMA_HANDLE);
+    stop_serving();
+    assert_true(previous == 5 && *number == 6);
+    assert_true(is_quiet(pair.a));
+    free_region(&local);
+    free_region(&remote);
+}
+
+#define ADDERS 3
+
+TEST(atomic_sum, ANYWHERE, "thousands of cci_atomic() of several peers and of the target's own: each is done exactly once") {
+    side_t *target = side_open(), *adder[ADDERS];
+    pair_t pair[ADDERS];
+    region_t remote = make_region(target->ep, 64, READ_WRITE);
+    uint64_t *wide = (uint64_t *)(void *)remote.start, sum = 0;
+    uint32_t *narrow = (uint32_t *)(void *)(remote.start + 8), i, n, least = on_sim ? 1000 : 2000;
+    uint8_t *seen = (uint8_t *)calloc(ADDERS * least + 1, 1);
+    static uint64_t previous[ADDERS][2000];
+    (void)state;
+    memset(remote.start, 0, 64);
+    for (i = 0; i < ADDERS; i++) {
+        adder[i] = side_open();
+        pair[i] = connect_sides(adder[i], target, i % 2 ? CCI_CONN_ATTR_RU : CCI_CONN_ATTR_RO);
+    }
+    if (!has_atomics(pair[0].ac)) {
+        free(seen);
+        free_region(&remote);
+        skip();
+    }
+    for (n = 0; n < least; n++) {
+        for (i = 0; i < ADDERS; i++) {
+            int is_silent = n % 3 == 0 ? CCI_FLAG_SILENT : 0, status;
+            while ((status = cci_atomic(pair[i].ac, CCI_ATOMIC_FETCH_ADD, 4, remote.handle, 8, 1, 0, &previous[i][n],
+                                        as_context(n), 0)) == CCI_ENOBUFS) {
+                poll_all();
+            }
+            assert_int_equal(status, CCI_SUCCESS);
+            while ((status = cci_atomic(pair[i].ac, CCI_ATOMIC_FETCH_ADD, 8, remote.handle, 0, n << i, 0, NULL, as_context(n),
+                                        is_silent | CCI_FLAG_FENCE)) == CCI_ENOBUFS) {
+                poll_all();
+            }
+            assert_int_equal(status, CCI_SUCCESS);
+            sum += n << i;
+        }
+        __atomic_fetch_add(wide, 1u, __ATOMIC_SEQ_CST); /* its processor */
+        sum++;
+        if (n % 50 == 0) {
+            send_patiently(pair[n % ADDERS].ac, "beside", 6, 0, CCI_FLAG_SILENT);
+            drop(await(target, CCI_EVENT_RECV));
+        }
+        for (i = 0; i < ADDERS; i++) {
+            await_atomic(adder[i], CCI_SUCCESS);
+            if (n % 3 != 0) {
+                await_atomic(adder[i], CCI_SUCCESS);
+            }
+        }
+    }
+    AWAIT(__atomic_load_n(wide, __ATOMIC_SEQ_CST) >= sum); /* the silent ones */
+    assert_true(*wide == sum);
+    assert_int_equal(*narrow, ADDERS * least);
+    for (i = 0; i < ADDERS; i++) { /* each number was given to one of them */
+        for (n = 0; n < least; n++) {
+            assert_true(previous[i][n] < ADDERS * least);
+            assert_int_equal(seen[previous[i][n]]++, 0);
+        }
+    }
+    elapse(long_or_short_ns(SECOND_NS, 5 * MILLISECOND_NS));
+    assert_true(*wide == sum && *narrow == ADDERS * least);
+    free(seen);
+    free_region(&remote);
 }
 
 TEST(rma_unseen, ANYWHERE, "[4.7.2.5] without a completion message the target gets no event") {

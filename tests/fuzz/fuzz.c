@@ -1082,7 +1082,7 @@ static void do_frame(const fuzz_record_t *r) {
     static const uint8_t types[] = {CCI__FRAME_MESSAGE, CCI__FRAME_FRAGMENT, CCI__FRAME_BULK,   CCI__FRAME_SKIP,
                                     CCI__FRAME_VOID,    CCI__FRAME_ACK,      CCI__FRAME_NACK,   CCI__FRAME_PING,
                                     CCI__FRAME_READ,    CCI__FRAME_DATA,     CCI__FRAME_DENIED, CCI__FRAME_PAD,
-                                    CCI__FRAME_CHALLENGE, CCI__FRAME_RESPONSE};
+                                    CCI__FRAME_CHALLENGE, CCI__FRAME_RESPONSE, CCI__FRAME_ATOMIC};
     side_t *side = &world.side[r->which % SIDES];
     packet_t *packet = &side->made;
     uint8_t type = r->pick >= 252 ? (uint8_t)CCI__FRAME_TAKEN : types[r->pick % sizeof types], frame[80];
@@ -1156,6 +1156,17 @@ static void do_frame(const fuzz_record_t *r) {
         cci__store64(frame + 24, c);
         cci__store32(frame + 32, (uint32_t)d);
         cci__store64(frame + 40, ~(uint64_t)r->b);
+        break;
+    case CCI__FRAME_ATOMIC:
+        head = 48;
+        data = 0;
+        frame[1] = r->field >> 4 & 3;
+        frame[2] = r->a & 1 ? 4 : r->a & 2 ? 8 : (uint8_t)r->a;
+        memcpy(frame + 8, handle, 8);
+        memcpy(frame + 16, handle + 8, 4);
+        cci__store32(frame + 20, r->a & 0x4000 ? (uint32_t)fuzz_number(r->d) : r->b & 31u);
+        cci__store64(frame + 24, r->a & 0x2000 ? c : c & 0xf8);
+        cci__store64(frame + 32, d);
         break;
     case CCI__FRAME_DATA:
         head = 16;

@@ -222,6 +222,10 @@ def call_memory(pair, to_server):
     moved = here.tobytes()[10:710] + here.tobytes()[2000:2300]
     check("a list", there[20:120] == moved[:100] and there[150:1050] == moved[100:])
     refused(cci.Status.EINVAL, to_server.rmav, [(local, 0, 8)], [(remote.handle, 0, 9)], cci.Flag.READ)
+    there[64:72] = (41).to_bytes(8, sys.byteorder)
+    previous = to_server.atomic(cci.AtomicOp.FETCH_ADD, remote.handle, 64, 1, context="a")
+    check("an atomic", pair.until(pair.client, cci.EventType.SEND).check().context == "a" and previous.value == 41 and
+          int.from_bytes(there[64:72], sys.byteorder) == 42)
     refused(cci.Status.ERR_RMA_HANDLE, to_server.rma, local, 4000, remote.handle, 0, 1001, cci.Flag.WRITE)
     remote.deregister()
     remote.deregister()

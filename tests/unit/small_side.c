@@ -24,7 +24,8 @@ struct end {
     uint8_t offered[2000], local[2000];
     cci_rma_handle_t *handle, *local_handle;
     uint8_t peer_handle[32];
-    int is_client, has_peer_handle, wants_rma, step, seed;
+    int is_client, has_peer_handle, wants_rma, step, seed, atomic; /* 0: not begun; 2: over */
+    uint64_t previous;
     uint32_t sent, echoed, seen[MESSAGES];
     uint8_t number; /* address in the network */
 };
@@ -184,6 +185,30 @@ static void move(end_t *end) {
     end->step += 2; /* until its event has come */
 }
 
+/* Behind that, an atomic: profiles for small machines have none, and say so to their programs and to peers. */
+static void ask_atomic(end_t *end) {
+    cci_rma_handle_t *remote = (cci_rma_handle_t *)(void *)end->peer_handle;
+    int status;
+    if (!end->is_client || !end->connection || end->step != 4 || end->atomic != 0) return;
+    status = cci_atomic(end->connection, CCI_ATOMIC_FETCH_ADD, 4, remote, 8, 1, 0, &end->previous, &end->atomic, 0);
+    if (status == CCI_ENOBUFS) return;
+#if defined(CCI_TINY) || defined(CCI_NO_ATOMICS)
+    expect(end, status == CCI_ERR_NOT_IMPLEMENTED, "cci_atomic() that was left out");
+    end->atomic = 2;
+#else
+    expect(end, status == CCI_SUCCESS, "cci_atomic() failed");
+    end->atomic = 1;
+#endif
+}
+
+static void asked_atomic(end_t *end, int status) {
+    uint32_t there;
+    memcpy(&there, end->local + 8, sizeof there);
+    expect(end, status == CCI_ERR_RMA_OP || (status == CCI_SUCCESS && end->has_peer_handle && end->previous == there),
+           "an atomic ended otherwise");
+    end->atomic = 2;
+}
+
 static void moved(end_t *end, int status) {
     uint32_t i;
     expect(end, status == (end->has_peer_handle ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE), "an RMA ended otherwise");
@@ -213,7 +238,11 @@ static void take(end_t *end, cci_event_t *event) {
         if (event->recv.connection == end->connection) check_message(end, event);
         break;
     case CCI_EVENT_SEND:
-        if (event->send.connection == end->connection) moved(end, (int)event->send.status);
+        if (event->send.connection != end->connection) break;
+        if (event->send.context == &end->atomic)
+            asked_atomic(end, (int)event->send.status);
+        else
+            moved(end, (int)event->send.status);
         break;
     case CCI_EVENT_DISCONNECT:
         if (event->disconnect.connection == end->connection) end->connection = NULL;
@@ -232,7 +261,8 @@ static void work(end_t *end) {
     }
     send_more(end);
     move(end);
-    end->state.done = end->state.received == MESSAGES && (end->is_client ? end->step == 4 : end->sent == MESSAGES);
+    ask_atomic(end);
+    end->state.done = end->state.received == MESSAGES && (end->is_client ? end->atomic == 2 : end->sent == MESSAGES);
 }
 
 static end_t *open_end(char number, char server, int attribute, int seed) {

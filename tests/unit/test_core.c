@@ -319,7 +319,7 @@ static const cci_endpoint_ops_t fake_ops = {
     fake_get_endpoint_opt, fake_set_connection_opt, fake_get_connection_opt,
     fake_sendv,            fake_rma_register,     fake_rma_deregister,
     fake_rma,              fake_rma_alloc,        fake_rma_free,
-    fake_answer,           fake_next_deadline};
+    fake_answer,           fake_next_deadline,        NULL};
 
 static int fake_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                        cci_os_handle_t *fd) {
@@ -1706,6 +1706,7 @@ static void what_a_transport_leaves_out_is_not_implemented(void **state) {
     assert_called("rma");
     assert_int_equal(fakes[0].flags, CCI_FLAG_READ);
     apple.version = CCI_TRANSPORT_VERSION;
+    assert_int_equal(cci_atomic(conn, CCI_ATOMIC_SWAP, 8, &handle, 0, 1, 0, NULL, NULL, 0), CCI_ERR_NOT_IMPLEMENTED);
     assert_int_equal(cci_destroy_endpoint(ep), CCI_SUCCESS); /* while `few` is there */
 }
 

@@ -17,9 +17,9 @@ VERSION = 0xC1
 REQUEST, COOKIE, ACCEPT, REJECT, CONFIRM, CONFIRMED, DATA, RESET = range(1, 9)
 CLOSE, CLOSED, BUSY = range(10, 13)
 PAD, MESSAGE, FRAGMENT, BULK, SKIP, VOID, ACK, NACK, PING, TAKEN = range(10)
-READ, SEGMENT, DENIED, CHALLENGE, RESPONSE = 16, 17, 18, 32, 33
+READ, SEGMENT, DENIED, ATOMIC, CHALLENGE, RESPONSE = 16, 17, 18, 19, 32, 33
 SIZE_OF = {MESSAGE: 8, FRAGMENT: 16, BULK: 48, SKIP: 8, VOID: 16, ACK: 16, NACK: 8, PING: 8, TAKEN: 8,
-           READ: 48, SEGMENT: 16, DENIED: 8, CHALLENGE: 16, RESPONSE: 16}
+           READ: 48, SEGMENT: 16, DENIED: 8, ATOMIC: 48, CHALLENGE: 16, RESPONSE: 16}
 ELICITING = (MESSAGE, FRAGMENT, BULK, SKIP, VOID, PING)
 BASE_MTU = 1200         # section 8: what every path carries
 UNDER_WAY = 24          # packets that may be unacknowledged
@@ -159,6 +159,7 @@ class Connection:
         self.filling = {}      # messages and writes of which there are pieces
         self.messages = []     # delivered
         self.memory, self.key, self.region = None, unguessable(), 0
+        self.atomics = {}  # of the peer: reason to refuse, what was there
         self.chunks = {}       # reads: name of a chunk: [offset, length, missing, when asked]
         self.read_into = None
         self.moved = 0
@@ -288,6 +289,8 @@ class Connection:
             self.on_sequence(kind, frame)
         elif kind == READ:
             self.on_read(frame)
+        elif kind == ATOMIC:
+            self.on_atomic(frame)
         elif kind == SEGMENT:
             self.on_segment(frame, now)
         elif kind == DENIED and struct.unpack_from("<I", frame, 4)[0] in self.chunks:
@@ -343,6 +346,29 @@ class Connection:
             if missing >> n & 1:
                 data = self.memory[offset + n * segment:offset + min((n + 1) * segment, length)]
                 self.packet(struct.pack("<BBHIII", SEGMENT, 0, len(data), chunk, n, 0) + data)
+
+    # atomics (7.3)
+
+    def on_atomic(self, frame):
+        kind, width, chunk, key, region, number, offset, operand, compare = struct.unpack_from("<xBBxIQIIQQQ", frame)
+        if number not in self.atomics:
+            self.atomics[number] = 6, 0
+            if kind <= 2 and width in (4, 8):
+                end = offset + width
+                known = self.memory and (key, region) == (self.key, self.region) and end <= len(self.memory)
+                self.atomics[number] = 5, 0
+                if known and offset % width == 0:
+                    old = int.from_bytes(self.memory[offset:end], sys.byteorder)
+                    new = old + operand if kind == 0 else operand
+                    if kind == 2 and (old ^ compare) % (1 << 8 * width):
+                        new = old
+                    self.memory[offset:end] = (new % (1 << 8 * width)).to_bytes(width, sys.byteorder)
+                    self.atomics[number] = 0, old
+        reason, old = self.atomics[number]
+        if reason:
+            self.packet(struct.pack("<BBHI", DENIED, reason, 0, chunk))
+        else:
+            self.packet(struct.pack("<BBHIIIQ", SEGMENT, 0, 8, chunk, 0, 0, old))
 
     def ask(self, now):
         """For each chunk that was not asked for lately; two at a time."""

@@ -422,6 +422,9 @@ class Side:
         self.numbers, self.next_number = set(), 0
         self.contents, self.next_sequence = {}, 0
         self.reads = {}  # by this side, of the peer's memory
+        self.atomics = {}  # by this side: what each number asks for
+        self.asked = {}  # by this side: the numbers of atomics by chunk
+        self.answered, self.open = set(), 0  # of its atomics; the lowest without an answer
         self.challenges = set()  # sent to this side
         self.acked = []  # what the last ACK sent to this side named
         self.confirmed_at = self.closed_at = False
@@ -689,7 +692,23 @@ class Rules:
         missing = f['missing'] | (known[1] if known and known[0] == facts else 0)
         side.peer.reads[f['chunk']] = (facts, missing)
 
+    def frame_atomic(self, side, f):
+        facts = tuple(f[name] for name in ('operation', 'width', 'key', 'region', 'offset', 'operand', 'compare'))
+        self.hold('atomic-number', side.atomics.setdefault(f['number'], facts) == facts,
+                  'number %d asks for something else' % f['number'])
+        self.hold('atomic-number', f['number'] < side.open + 16 or self.partial,
+                  'number %d, and %d has no answer' % (f['number'], side.open))
+        side.peer.reads[f['chunk']] = ((64, 8), 1)
+        side.asked[f['chunk']] = f['number']
+
+    def atomic_answered(self, initiator, chunk):
+        if chunk in initiator.asked:
+            initiator.answered.add(initiator.asked[chunk])
+        while initiator.open in initiator.answered:
+            initiator.open += 1
+
     def frame_data(self, side, f):
+        self.atomic_answered(side.peer, f['chunk'])
         known = side.reads.get(f['chunk'])
         if not known and self.partial:
             return
@@ -707,7 +726,10 @@ class Rules:
         self.hold('response-answers', f['bits'] in side.peer.challenges or self.partial, 'nobody sent %x' % f['bits'])
 
     def frame_denied(self, side, f):
+        self.atomic_answered(side.peer, f['chunk'])
         self.hold('denied-answers', f['chunk'] in side.reads or self.partial, 'nobody asked for chunk %x' % f['chunk'])
+        self.hold('denied-answers', f['reason'] == 5 or f['chunk'] in side.peer.asked or self.partial,
+                  'chunk %x is read' % f['chunk'])
 
     # ---- one packet ----
 
@@ -740,7 +762,7 @@ RULES = ('request-once', 'cookie-answers', 'cookie-returned', 'accept-answers', 
          'confirmed-follows', 'close-follows', 'closed-follows', 'busy-answers', 'data-follows', 'reset-answers',
          'token-new', 'number-increases', 'ack-names-sent', 'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers',
          'nack-names-sent', 'taken-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed', 'read-answered',
-         'denied-answers', 'group-by-multicast')
+         'denied-answers', 'atomic-number', 'group-by-multicast')
 
 
 # ---- checking a capture ----------------------------------------------------------------------------------------------
@@ -972,6 +994,7 @@ def damages(document):
         ('DATA of an unknown chunk', frame(document, 'Frame', 'DATA', 'chunk', lambda old: old ^ 0x55550000)),
         ('DATA of segment 64', frame(document, 'Frame', 'DATA', 'segment', 64)),
         ('DATA of another segment', frame(document, 'Frame', 'DATA', 'segment', lambda old: old ^ 63)),
+        ('ATOMIC far ahead', frame(document, 'Frame', 'ATOMIC', 'number', lambda old: old + 100)),
         ('DENIED for nobody', frame(document, 'Frame', 'DENIED', 'chunk', lambda old: old ^ 0x55550000)),
         ('a message with other bytes', other_bytes(document)),
         ('padding that is not 0', dirty_padding(document)),

@@ -233,6 +233,31 @@ static void show_memory(side_t *a, side_t *b, cci_conn_attribute_t attribute) {
     assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
 }
 
+/* One atomic of each operation and width, more than may be under way, and some that the target refuses. */
+static void show_atomics(side_t *a, side_t *b, cci_conn_attribute_t attribute) {
+    pair_t pair = connect_sides(a, b, attribute);
+    cci_rma_handle_t *remote;
+    uint64_t previous;
+    uint32_t i;
+    assert_int_equal(cci_rma_register(b->ep, far_bytes, LONG_BYTES, BOTH_RIGHTS, &remote), CCI_SUCCESS);
+    memset(far_bytes, 0, 64);
+    for (i = 0; i < 60; i++) {
+        uint32_t width = i % 2 ? 4 : 8;
+        assert_int_equal(cci_atomic(pair.ac, (int)(i / 2 % 3), width, remote, 16 + 8 * (i % 3) + (i >= 50), i, 0, &previous,
+                                    as_context(i), 0),
+                         CCI_SUCCESS);
+    }
+    for (i = 0; i < 60; i++) {
+        cci_event_t *event = await(a, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status,
+                         (uintptr_t)event->send.context >= 50 ? CCI_ERR_RMA_HANDLE : CCI_SUCCESS);
+        drop(event);
+    }
+    assert_int_equal(cci_rma_deregister(b->ep, remote), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+}
+
 static void show_keepalive(side_t *a, side_t *b) {
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
     uint32_t period_us = 20000;
@@ -280,6 +305,8 @@ TEST(all, ANYWHERE, "each kind of packet and frame is on the wire, and every ope
     }
     show_memory(a, b, CCI_CONN_ATTR_RO);
     show_memory(a, b, CCI_CONN_ATTR_RU);
+    show_atomics(a, b, CCI_CONN_ATTR_RO);
+    show_atomics(a, b, CCI_CONN_ATTR_RU);
     show_keepalive(a, b);
     show_withdrawal(a, b);
 }
