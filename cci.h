@@ -243,6 +243,8 @@
  *                       CCI_SMALL implies it.
  * CCI_NO_WAKE           no choice of what wakes: cci_arm_os_handle() with classes, CCI_FLAG_WAKE and
  *                       CCI_OPT_ENDPT_SEND_FD get CCI_ERR_NOT_IMPLEMENTED. CCI_SMALL implies it.
+ * CCI_NO_NAMES          no services by name (see cci_create_endpoint_at()): a name is CCI_EINVAL, and who asks for one
+ *                       is not heard. For cci_udp.h and links of one's own. CCI_SMALL and CCI_TINY imply it.
  * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 4 KB
  *                       of code less. Links can ask for "fixed" alone, and need not.
  * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
@@ -317,6 +319,9 @@
 #define CCI_NO_ATOMICS
 #endif
 
+#if (defined(CCI_SMALL) || defined(CCI_TINY)) && !defined(CCI_NO_NAMES)
+#define CCI_NO_NAMES
+#endif
 #ifdef CCI_SMALL
 #ifndef CCI_NO_THREADS
 #define CCI_NO_THREADS
@@ -888,9 +893,16 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
  * on a transport that can't. CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
-/* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken, by an
- * endpoint that does not share it, by another user's, or by as many as can share it. CCI_EINVAL: there is no such
- * service. */
+/* The same at a given service, NULL chooses one. A number, or for UDP and verbs a service that the system knows, is a
+ * port. Any other text of 1 to 120 bytes of UTF-8 is a name, unless it reads as numbers (0x1f, 1/2): clients connect to
+ * udp://host/name, or verbs:// or sisci://. There is no name server and no daemon: the name gives eight ports, the
+ * server takes the first that is free, and a client asks one after the other, by name, until that server answers or the
+ * client's time is over; a server of another name, or of none, says that it is not the one. The endpoint's URI has the
+ * port, and connects as ever.
+ * CCI_EBUSY: the port is taken, by an endpoint that does not share it, by another user's, or by as many as can share
+ * it; or another server of this address has the name (on systems other than Linux only those of this process count), or
+ * the name's ports are all taken. CCI_EINVAL: there is no such service, and it is no name either.
+ * CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED with a name. */
 CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, int flags, cci_endpoint_t **endpoint,
                                    cci_os_handle_t *fd);
 
@@ -1152,8 +1164,9 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * transport's.
  * ================================================================================================================== */
 
-/* 4: `ops` ends with atomic, and `rma` knows CCI_PIECE. 3: `ops` ends with answer and next_deadline. Transports of version 1, whose `ops` ends with
- * rma, and of version 2, where it ends with rma_free, are taken too. */
+/* 4: `ops` ends with atomic, `rma` knows CCI_PIECE, and a device may have `service_port`. 3: `ops` ends with answer and
+ * next_deadline. Transports of version 1, whose `ops` ends with rma, and of version 2, where it ends with rma_free, are
+ * taken too. */
 #define CCI_TRANSPORT_VERSION 4
 
 /* Flags of `rma` for the parts of which the core makes a list (cci_rmav()); programs can't set them. */
@@ -1174,6 +1187,10 @@ typedef struct cci_device_desc {
     /* Since version 3, of a native transport: what its endpoints can do, but for max_send_size; it stays valid. NULL:
      * it does not tell, or the device is to use the link, and the core knows */
     const cci_caps_t *caps;
+    /* Since version 4. NULL, or services are port numbers and addresses "host:port": this gives the number that a
+     * service means which is one (0: any), or which the system knows; -1 if there is none. Then endpoints and
+     * connections also go by name, see cci_service_name(). */
+    int (*service_port)(const char *service);
 } cci_device_desc_t;
 
 /* Every endpoint of a native transport begins with this. */
@@ -1269,6 +1286,11 @@ extern const char cci_only_one_file_may_define_CCI_IMPLEMENTATION, cci_h_is_miss
 #else
 #define CCI__CORE_IS_LINKED 1
 #endif
+
+/* A device with `service_port` has services by name: `service` may then be a port of five digits, '/' and the name of a
+ * server that has the port on account of the name; and the address of a connection may be a host, '/' and the name.
+ * Returns the name in either, NULL if there is none. */
+CCI_API const char *cci_service_name(cci_device_t *device, const char *text);
 
 /* Services that transports may use; valid between cci_init() and cci_finalize(). */
 CCI_API void *cci_alloc(size_t size);
@@ -2642,7 +2664,8 @@ enum { /* packet types */
        CCI__PKT_GROUP, /* multicast data: no index, no token */
        CCI__PKT_CLOSE,
        CCI__PKT_CLOSED,
-       CCI__PKT_BUSY
+       CCI__PKT_BUSY,
+       CCI__PKT_NOT_HERE
 };
 
 typedef char cci__links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
@@ -3163,6 +3186,7 @@ extern "C" {
 #define CCI__HEADER_SIZE CCI_PACKET_HEADER
 #define CCI__HEADER_CRC 1u    /* flags of a packet: it ends with a checksum */
 #define CCI__HEADER_SEALED 2u /* encrypted, and with a tag */
+#define CCI__HEADER_NAMED 4u  /* a REQUEST for a service with a name */
 #define CCI__CRC_SIZE 4u
 #define CCI__SEALED_REQUEST 64u               /* bytes of a sealed REQUEST that can be read */
 #define CCI__SEALED_REJECT 32u                /* a sealed REJECT has its sender's token, as an ACCEPT has */
@@ -3277,12 +3301,40 @@ typedef struct cci_conn_answer {
     uint64_t token; /* of the server that sends it */
 } cci_conn_answer_t;
 
+#ifndef CCI_NO_NAMES
+#define CCI__NAME_LONGEST 120u
+#define CCI__NAME_PORTS 8u
+#define CCI__NAME_FIRST 49152u                 /* of the ports that names have */
+#define CCI__NAME_PLACE (CCI__NAME_PORTS - 1u) /* bits of a REQUEST's name: the place of the port that is asked */
+#define CCI__SEEK_NS (20 * CCI__MS)            /* for an answer of each port in the first pass */
+#define CCI__SEEK_DOUBLINGS 3u                 /* of that, once for each pass */
+
+/* What a name stands for. */
+typedef struct cci_conn_name {
+    uint64_t id; /* without the bits of CCI__NAME_PLACE; never 0 */
+    uint32_t ports[CCI__NAME_PORTS];
+} cci_conn_name_t;
+
+/* A client seeks the server that has a name, at one port after the other, in passes. */
+typedef struct cci_conn_seek {
+    cci_conn_name_t name;
+    uint64_t until_ns, pass_ns; /* when the next port's turn is, and when this pass began */
+    uint32_t at, passes;        /* the port that is being asked, and passes that are over */
+    uint32_t denied;            /* bit n: who has port n said in this pass that it has another name, or none */
+    uint32_t is_asked;          /* the link has to ask where each is */
+    cci_link_addr_t addresses[CCI__NAME_PORTS];
+} cci_conn_seek_t;
+#endif
+
 /* The client's request while it is repeated; its data follows. The cookie stands in the place of the peer's token. */
 typedef struct cci_conn_pending {
     void *event;               /* the user's, for the outcome */
     cci_conn_answer_t *answer; /* what has come of the server's data, or NULL */
-    uint64_t key_id;           /* sealed: names the key to the server */
-    uint64_t give_up_ns;       /* when the time for connecting is over */
+#ifndef CCI_NO_NAMES
+    cci_conn_seek_t *seek; /* behind the data: the server is sought by name; or NULL */
+#endif
+    uint64_t key_id;     /* sealed: names the key to the server */
+    uint64_t give_up_ns; /* when the time for connecting is over */
     uint32_t data_len;
 } cci_conn_pending_t;
 
@@ -3322,6 +3374,9 @@ typedef struct cci_conn_table {
     cci_conn_seen_t seen[2];  /* in this epoch, and in the one before */
     cci_conn_sources_t sources;
     /* What the user of cci_conn_input() sets. */
+#ifndef CCI_NO_NAMES
+    uint64_t name; /* of the service; 0: it has none */
+#endif
     const cci_seal_t *seal; /* the program's hooks, or NULL */
     uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]); /* as the link's; may be NULL */
     void *link;                                                                        /* its first argument */
@@ -3594,6 +3649,9 @@ CCI_API void cci_conn_write_header(uint8_t *bytes, uint8_t type, uint8_t attribu
 
 typedef struct cci_conn_request {
     uint64_t cookie;
+#ifndef CCI_NO_NAMES
+    uint64_t name; /* and the place of the port, 0: the server is not asked for by name */
+#endif
     uint32_t max_send_size, window;
     uint32_t data_len;       /* of the whole request */
     uint32_t unit;           /* bytes in each piece but the last */
@@ -3613,6 +3671,7 @@ typedef enum cci_conn_got {
     CCI_CONN_GOT_ANSWER,    /* client: an ACCEPT or REJECT with data: see cci_conn_collect_answer() */
     CCI_CONN_GOT_ACCEPT,    /* client: see cci_conn_opened()                                 */
     CCI_CONN_GOT_REJECT,    /* client: the server refuses                                    */
+    CCI_CONN_GOT_NOT_HERE,  /* client: it has another name; see cci_conn_is_denied()         */
     CCI_CONN_GOT_CONFIRM,   /* server: the client knows that it was accepted: likewise       */
     CCI_CONN_GOT_CONFIRMED, /* client: the server knows that; nothing is repeated any more   */
     CCI_CONN_GOT_DATA,      /* of a connection that is accepted or open; it may be sealed    */
@@ -3665,6 +3724,12 @@ CCI_API uint32_t cci_conn_write_request(const cci_conn_t *conn, const cci_conn_r
     cci__store32(bytes + 24, request->max_send_size);
     cci__store32(bytes + 28, request->window);
     cci__conn_write_piece(request, bytes + 32);
+#ifndef CCI_NO_NAMES
+    if (request->name != 0) {
+        bytes[3] |= CCI__HEADER_NAMED;
+        cci__store64(bytes + 40, request->name);
+    }
+#endif
     return CCI__REQUEST_SIZE;
 }
 
@@ -3677,6 +3742,9 @@ CCI_API int cci_conn_parse_request(const uint8_t *bytes, uint32_t length, cci_co
     request->cookie = cci__load64(bytes + 16);
     request->max_send_size = cci__load32(bytes + 24);
     request->window = cci__load32(bytes + 28);
+#ifndef CCI_NO_NAMES
+    request->name = bytes[3] & CCI__HEADER_NAMED ? cci__load64(bytes + 40) : 0;
+#endif
     return cci__conn_parse_piece(bytes + 32, bytes + head, length - head, request) && bytes[2] <= CCI_CONN_ATTR_UU &&
            request->max_send_size != 0;
 }
@@ -3884,6 +3952,159 @@ CCI_API void cci_conn_end(cci_conn_table_t *table, cci_conn_t *conn, uint64_t no
     cci_conn_close(table, conn);
 }
 
+#ifndef CCI_NO_NAMES
+/* ---- services by name ---- */
+
+/* Bytes of the UTF-8 sequence that begins here, 0 if it is none. */
+static uint32_t cci__utf8_length(const char *text) {
+    const uint8_t *b = (const uint8_t *)text;
+    uint32_t code, i,
+        length = b[0] < 0x80   ? 1
+                 : b[0] < 0xc2 ? 0
+                 : b[0] < 0xe0 ? 2
+                 : b[0] < 0xf0 ? 3
+                 : b[0] < 0xf5 ? 4
+                               : 0;
+    code = length > 1 ? b[0] & (0x7fu >> length) : b[0];
+    for (i = 1; i < length; i++) {
+        if ((b[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (b[i] & 0x3f);
+    }
+    return (length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
+                   (length == 4 && (code < 0x10000 || code > 0x10ffff))
+               ? 0
+               : length;
+}
+
+/* What a text stands for as the name of a service (wire.md, section 5.6); CCI_EINVAL if it is none. */
+CCI_API int cci_conn_name(const char *text, cci_conn_name_t *name) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325), mixed;
+    uint32_t i, length = 0, more;
+    for (; text[length]; length += more)
+        if ((more = cci__utf8_length(text + length)) == 0 || length + more > CCI__NAME_LONGEST) return CCI_EINVAL;
+    if (length == 0) return CCI_EINVAL;
+    for (i = 0; i < length; i++) hash = (hash ^ (uint8_t)text[i]) * UINT64_C(0x100000001b3);
+    name->id = hash & ~(uint64_t)CCI__NAME_PLACE;
+    if (name->id == 0) name->id = CCI__NAME_PORTS;
+    mixed = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    mixed = (mixed ^ mixed >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    mixed ^= mixed >> 32;
+    for (i = 0; i < CCI__NAME_PORTS; i++) /* an odd step: all differ */
+        name->ports[i] = CCI__NAME_FIRST + (uint32_t)((mixed + i * (mixed >> 32 | 1)) % 16384);
+    return CCI_SUCCESS;
+}
+
+/* Puts a port, which has five digits, behind what is there. */
+CCI_API void cci_conn_write_port(uint32_t port, char text[6]) {
+    int i;
+    for (i = 4; i >= 0; i--, port /= 10) text[i] = (char)('0' + port % 10);
+    text[5] = '\0';
+}
+
+/* "49321/storage": the name behind a port, as a server's transport is given it. The port becomes the text; 0: there is
+ * no name, and the text is empty. */
+CCI_API uint64_t cci_conn_named_port(const char *service, const char *name_text, char port[6]) {
+    cci_conn_name_t name;
+    port[0] = '\0';
+    if (!name_text || name_text - service != 6 || cci_conn_name(name_text, &name) != CCI_SUCCESS) return 0;
+    memcpy(port, service, 5);
+    port[5] = '\0';
+    return name.id;
+}
+
+/* Client: where the server may be. `address` is "host/" and the name behind it. A status as of the link's `resolve`;
+ * may block on a name service, for the first port alone where the link knows at once where that is. */
+CCI_API int cci_conn_find_ports(cci_conn_seek_t *seek, const cci_link_t *link, void *handle, const char *address,
+                                const char *name) {
+    char text[320];
+    size_t host = (size_t)(name - address) - 1;
+    uint32_t i;
+    int status = cci_conn_name(name, &seek->name);
+    if (host + 8 > sizeof text || (address[0] != '[' && memchr(address, ':', host))) status = CCI_EINVAL;
+    memcpy(text, address, status == CCI_SUCCESS ? host : 0);
+    memset(seek->addresses, 0, sizeof seek->addresses);
+    seek->at = seek->passes = seek->denied = seek->is_asked = 0;
+    for (i = 0; i < CCI__NAME_PORTS && status == CCI_SUCCESS; i++) {
+        text[host] = ':';
+        cci_conn_write_port(seek->name.ports[i], text + host + 1);
+        status = link->resolve(handle, text, &seek->addresses[i]);
+        if (status == CCI_EAGAIN) {
+            seek->is_asked = 1;
+            status = CCI_SUCCESS;
+        } else if (i == 0 && status == CCI_SUCCESS && link->version >= 2 && link->text &&
+                   link->text(handle, &seek->addresses[0], text, sizeof text) == CCI_SUCCESS && strrchr(text, ':')) {
+            host = (size_t)(strrchr(text, ':') - text); /* a number from now on, which nobody is asked for */
+        }
+    }
+    return status == CCI_SUCCESS && seek->is_asked ? (int)CCI_EAGAIN : status;
+}
+
+/* Bytes of a request that is repeated. */
+CCI_API size_t cci_conn_pending_size(uint32_t data_len, const cci_conn_seek_t *seek) {
+    size_t size = sizeof(cci_conn_pending_t) + data_len;
+    return seek ? ((size + 7) & ~(size_t)7) + sizeof *seek : size;
+}
+
+/* How long each port of this pass has for its answer. */
+static uint64_t cci__conn_seek_pause(const cci_conn_seek_t *seek) {
+    return CCI__SEEK_NS << cci__min32(seek->passes, CCI__SEEK_DOUBLINGS);
+}
+
+/* The client begins to seek, or not, with the first port. */
+CCI_API void cci_conn_begin_seek(cci_conn_pending_t *pending, const cci_conn_seek_t *seek, uint64_t now_ns) {
+    size_t at = cci_conn_pending_size(pending->data_len, seek) - sizeof *seek;
+    pending->seek = seek ? (cci_conn_seek_t *)(void *)((uint8_t *)pending + at) : NULL;
+    if (!seek) return;
+    memcpy(pending->seek, seek, sizeof *seek);
+    pending->seek->pass_ns = now_ns;
+    pending->seek->until_ns = now_ns + CCI__SEEK_NS;
+}
+
+/* The next port's turn has come: the time of the one before is over, or who has that said "not here". Returns 1 if it
+ * is to be asked now; 0: all of this pass have been asked, and the next begins at until_ns. */
+CCI_API int cci_conn_next_port(cci_conn_seek_t *seek, uint64_t now_ns) {
+    uint64_t pause_ns = cci__conn_seek_pause(seek);
+    if (seek->at == CCI__NAME_PORTS - 1) {
+        uint64_t end_ns = seek->pass_ns + CCI__NAME_PORTS * pause_ns;
+        if (now_ns < end_ns) {
+            seek->until_ns = end_ns;
+            return 0;
+        }
+        if (seek->passes < CCI__SEEK_DOUBLINGS) seek->passes++;
+        pause_ns = cci__conn_seek_pause(seek);
+        seek->pass_ns = now_ns;
+        seek->denied = 0;
+    }
+    seek->at = (seek->at + 1) % CCI__NAME_PORTS;
+    seek->until_ns = now_ns + pause_ns;
+    return 1;
+}
+
+/* The same for the connection: its request is to be sent if this returns 1. */
+CCI_API int cci_conn_seek_on(cci_conn_t *conn, const cci_conn_pending_t *pending, uint64_t now_ns) {
+    cci_conn_seek_t *seek = pending->seek;
+    int asks = cci_conn_next_port(seek, now_ns);
+    conn->tries = (uint8_t)seek->passes;
+    conn->deadline_ns = cci__min64(seek->until_ns, pending->give_up_ns);
+    if (!asks) return 0;
+    conn->peer = seek->addresses[seek->at];
+    conn->peer_token = 0; /* another's cookie */
+    return 1;
+}
+
+/* A NOT_HERE has come: is it the answer of the port that is being asked? */
+CCI_API int cci_conn_is_denied(cci_conn_seek_t *seek, const cci_conn_header_t *header) {
+    uint64_t name = cci_conn_cookie_in(header);
+    if ((name & ~(uint64_t)CCI__NAME_PLACE) != seek->name.id) return 0;
+    seek->denied |= 1u << (name & CCI__NAME_PLACE);
+    return (name & CCI__NAME_PLACE) == seek->at;
+}
+#else
+typedef struct cci_conn_seek cci_conn_seek_t;
+#define cci_conn_pending_size(data_len, seek) ((void)(seek), sizeof(cci_conn_pending_t) + (data_len))
+#define cci_conn_begin_seek(pending, seek, now_ns) ((void)0)
+#endif
+
 /* ---- packets that are sealed ---- */
 
 /* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. `number` is that of a DATA or
@@ -4002,6 +4223,13 @@ static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_
     uint32_t tag_size = sealed ? table->seal->tag_size : 0;
     if (in->length < tag_size || !cci_conn_parse_request(in->bytes, in->length - tag_size, &in->request))
         return CCI_CONN_GOT_NOTHING;
+#ifndef CCI_NO_NAMES
+    if (CCI__UNLIKELY(header->flags & CCI__HEADER_NAMED) &&
+        (in->request.name & ~(uint64_t)CCI__NAME_PLACE) != table->name) {
+        in->answer = CCI__PKT_NOT_HERE;
+        return CCI_CONN_GOT_NOTHING;
+    }
+#endif
     in->conn = cci_conn_find_request(table, in->from, header->index, header->token);
     if (CCI__UNLIKELY(table->seal != NULL) &&
         (in->conn ? (cci_conn_peer_of(in->conn)->key != NULL) != sealed : !sealed && !table->seal->plain_allowed))
@@ -4025,11 +4253,14 @@ static cci_conn_got_t cci__conn_input_reject(cci_conn_table_t *table, cci_conn_p
     return in->request.data_len > 0 ? CCI_CONN_GOT_ANSWER : CCI_CONN_GOT_REJECT;
 }
 
-/* COOKIE, REJECT, BUSY: what answers a request and opens nothing. */
+/* COOKIE, REJECT, BUSY, NOT_HERE: what answers a request and opens nothing. */
 static cci_conn_got_t cci__conn_input_answer(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
     if (!conn || conn->state != CCI_CONN_CONNECTING) return cci__conn_unknown(table, in, 0);
     if (in->header.type == CCI__PKT_REJECT) return cci__conn_input_reject(table, in);
+#ifndef CCI_NO_NAMES
+    if (in->header.type == CCI__PKT_NOT_HERE) return CCI_CONN_GOT_NOT_HERE;
+#endif
     if (in->header.type == CCI__PKT_BUSY) {
         conn->flags |= CCI__CONN_BUSY;                     /* the request is repeated anyway */
     } else if (conn->peer_token == 0 || conn->tries > 3) { /* one answer to a cookie, not a game */
@@ -4143,6 +4374,9 @@ CCI_API cci_conn_got_t cci_conn_input(cci_conn_table_t *table, cci_conn_packet_t
     case CCI__PKT_REQUEST: return cci__conn_input_request(table, in);
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
+#ifndef CCI_NO_NAMES
+    case CCI__PKT_NOT_HERE:
+#endif
     case CCI__PKT_BUSY: return cci__conn_input_answer(table, in);
     case CCI__PKT_ACCEPT: return cci__conn_input_accept(table, in);
     case CCI__PKT_CONFIRM:
@@ -4333,6 +4567,9 @@ CCI_API uint32_t cci_conn_output_request(const cci_conn_table_t *table, const cc
         if (piece->offset >= pending->data_len || (asks_for_cookie && conn->peer_token == 0)) return 0;
     }
     piece->cookie = conn->peer_token;
+#ifndef CCI_NO_NAMES
+    if (CCI__UNLIKELY(pending->seek != NULL)) piece->name = pending->seek->name.id | pending->seek->at;
+#endif
     piece->max_send_size = conn->pub.max_send_size;
     piece->window = table->window;
     piece->data_len = pending->data_len;
@@ -4350,10 +4587,14 @@ CCI_API uint32_t cci_conn_output_request(const cci_conn_table_t *table, const cc
 
 /* Does an answer go to where the packet came from? */
 CCI_API int cci_conn_is_reply(uint8_t type) {
+#ifndef CCI_NO_NAMES
+    if (type == CCI__PKT_NOT_HERE) return 1;
+#endif
     return type == CCI__PKT_COOKIE || type == CCI__PKT_BUSY || type == CCI__PKT_RESET || type == CCI__PKT_CLOSED;
 }
 
-/* Writes COOKIE, BUSY or RESET: answers that need no connection. Returns its bytes, which are not more than came. */
+/* Writes COOKIE, BUSY, NOT_HERE or RESET: answers that need no connection. Returns its bytes, which are not more than
+ * came. */
 CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_conn_packet_t *in, uint8_t type,
                                        uint8_t *bytes) {
     const cci_conn_header_t *header = &in->header;
@@ -4362,6 +4603,9 @@ CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_
         if (type == CCI__PKT_COOKIE)
             return cci__conn_write_cookie(table, in->from, header->index, header->token, bytes);
         cci_conn_write_header(bytes, type, 0, header->index, header->token, 0, 0);
+#ifndef CCI_NO_NAMES
+        if (type == CCI__PKT_NOT_HERE) memcpy(bytes + 16, in->bytes + 40, 8); /* who is not here */
+#endif
         return size;
     }
     cci_conn_write_header(bytes, type, 0, header->peer_index, header->token, header->index, header->number);
@@ -9963,7 +10207,11 @@ static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
         memcpy(wire + length, tx->piece[i].data, tx->piece[i].length);
         length += tx->piece[i].length;
     }
+#ifdef CCI_NO_NAMES
     wire[3] = ep->header_flags;
+#else
+    wire[3] |= ep->header_flags; /* a REQUEST may have another */
+#endif
     if (conn && conn->peer.key && !cci_conn_seal(&ep->conns, &conn->conn, number, wire, &length)) return 0;
     if (ep->header_flags & CCI__HEADER_CRC) {
         cci__store32(wire + length, cci__dgram_crc(ep, wire, length));
@@ -11383,8 +11631,24 @@ static CCI__RARE void cci__dgram_trace_text(const cci__dgram_t *ep, uint8_t type
 #ifdef CCI_NO_TEXT
     (void)ep, (void)type, (void)way, (void)peer;
 #else
-    static const char *const names[] = {"?",    "REQUEST", "COOKIE", "ACCEPT", "REJECT", "CONFIRM", "CONFIRMED",
-                                        "DATA", "RESET",   "GROUP",  "CLOSE",  "CLOSED", "BUSY"};
+    static const char *const names[] = {"?",
+                                        "REQUEST",
+                                        "COOKIE",
+                                        "ACCEPT",
+                                        "REJECT",
+                                        "CONFIRM",
+                                        "CONFIRMED",
+                                        "DATA",
+                                        "RESET",
+                                        "GROUP",
+                                        "CLOSE",
+                                        "CLOSED",
+                                        "BUSY"
+#ifndef CCI_NO_NAMES
+                                        ,
+                                        "NOT_HERE"
+#endif
+    };
     cci__note_t note;
     note.length = 0;
     cci__note_add(&note, names[type < sizeof names / sizeof names[0] ? type : 0]);
@@ -11488,6 +11752,43 @@ static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_c
                          event->base.pub.request.data_len))
         cci_evq_post(&ep->evq.urgent, event);
 }
+
+#ifndef CCI_NO_NAMES
+static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn);
+
+/* A client asks the next port of the name that it seeks, or goes on asking the link where that is. */
+static CCI__RARE void cci__dgram_seek(cci__dgram_t *ep, cci__dconn_t *conn, int is_over) {
+    cci_conn_pending_t *pending = conn->in.request;
+    if (is_over && !cci_conn_seek_on(&conn->conn, pending, ep->now_ns)) return;
+    if (is_over && pending->seek->is_asked) conn->conn.flags |= CCI__CONN_ASKING;
+    if (cci__dgram_locate(ep, conn) == CCI_SUCCESS) {
+        conn->conn.deadline_ns = cci__min64(pending->seek->until_ns, pending->give_up_ns);
+        if (!is_over) conn->conn.deadline_ns = cci__max64(conn->conn.deadline_ns, ep->now_ns + CCI__MS);
+        cci__dgram_send_request(ep, conn);
+    } else {
+        conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, pending->give_up_ns);
+    }
+}
+
+/* Who was asked has another name. */
+static void cci__dgram_denied(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_header_t *header) {
+    cci_conn_pending_t *pending = conn->in.request;
+    if (!pending->seek || !cci_conn_is_denied(pending->seek, header)) return;
+    cci__dgram_seek(ep, conn, 1);
+    cci__dgram_schedule(ep, conn);
+}
+
+/* The log says what a search came to. */
+static void cci__dgram_log_search(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+    const cci_conn_seek_t *seek = conn->in.request->seek;
+    if (!seek) return;
+    cci__dgram_log_peer(ep, CCI_LOG_WARN, "no server of that name has answered, the last that was asked being ",
+                        &seek->addresses[seek->at],
+                        seek->denied ? "; others there have other names" : "; none of another name has, either");
+}
+#else
+#define cci__dgram_log_search(ep, conn) ((void)0)
+#endif
 
 /* A packet of somebody who is configured otherwise: it must not be taken for one of ours. One may be chance. */
 static void cci__dgram_mismatched(cci__dgram_t *ep) {
@@ -11672,6 +11973,12 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     got = cci_conn_input(&ep->conns, &in);
     conn = (cci__dconn_t *)(void *)in.conn;
     if (got == CCI_CONN_GOT_ANSWER) got = cci__dgram_collect_answer(ep, &in);
+#ifndef CCI_NO_NAMES
+    if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->in.request->seek) {
+        if (got == CCI_CONN_GOT_NOT_HERE) cci__dgram_denied(ep, conn, header);
+        if (got == CCI_CONN_GOT_ACCEPT || in.answer == CCI__PKT_REQUEST) conn->conn.peer = *in.from; /* there it is */
+    }
+#endif
 #ifndef CCI_SMALL
     if (ep->notices.suspended > 0 && conn && conn->peer.life.heard == (uint32_t)(ep->now_ns >> 20))
         cci__dgram_suspend(ep, conn, 0);
@@ -11804,6 +12111,17 @@ static int cci__dgram_check(cci__dgram_t *ep, const uint8_t *bytes, uint32_t *le
     return 0;
 }
 
+/* Are the flags of a packet, which are not the endpoint's alone, some that it may have? */
+#ifdef CCI_NO_NAMES
+#define cci__dgram_takes_flags(ep, header) ((ep)->seal && (header)->flags == ((ep)->header_flags | CCI__HEADER_SEALED))
+#else
+static CCI__RARE int cci__dgram_takes_flags(const cci__dgram_t *ep, const cci_conn_header_t *header) {
+    uint32_t flags = header->flags;
+    if (header->type == CCI__PKT_REQUEST) flags &= ~CCI__HEADER_NAMED;
+    return flags == ep->header_flags || (ep->seal && flags == (ep->header_flags | CCI__HEADER_SEALED));
+}
+#endif
+
 /* One datagram. */
 static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
     cci_conn_header_t header;
@@ -11813,8 +12131,7 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         CCI__STATS(ep->packets_foreign++);
         return;
     }
-    if (CCI__UNLIKELY(header.flags != ep->header_flags) &&
-        (!ep->seal || header.flags != (ep->header_flags | CCI__HEADER_SEALED))) {
+    if (CCI__UNLIKELY(header.flags != ep->header_flags) && !cci__dgram_takes_flags(ep, &header)) {
         cci__dgram_mismatched(ep);
         return;
     }
@@ -11949,7 +12266,14 @@ static void cci__dgram_ask_why(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* A REQUEST is due: it is sent, or the link is asked once more where to. */
 static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
-    int asked = (conn->conn.flags & CCI__CONN_ASKING) != 0, status = cci__dgram_locate(ep, conn);
+    int asked = (conn->conn.flags & CCI__CONN_ASKING) != 0, status;
+#ifndef CCI_NO_NAMES
+    if (CCI__UNLIKELY(conn->in.request->seek != NULL)) {
+        cci__dgram_seek(ep, conn, ep->now_ns >= conn->in.request->seek->until_ns);
+        return;
+    }
+#endif
+    status = cci__dgram_locate(ep, conn);
     conn->conn.tries -= (uint8_t)(asked && conn->conn.tries > 0); /* what could not be sent is no try */
     if (status == CCI_EAGAIN)
         conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, conn->in.request->give_up_ns);
@@ -11965,10 +12289,12 @@ static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_timed_out(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.flags & CCI__CONN_BUSY)
         CCI__TELL(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
-    if (conn->conn.state == CCI_CONN_CONNECTING)
+    if (conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__dgram_log_search(ep, conn);
         cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
-    else
+    } else {
         cci__dgram_accepted(ep, conn, CCI_ETIMEDOUT);
+    }
 }
 
 /* The user's deadline of a connection, or what has to be done again. */
@@ -12654,6 +12980,10 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__dgram_t *ep = (cci__dgram_t *)cci_alloc(sizeof *ep);
     uint64_t keys[5];
     int status;
+#ifndef CCI_NO_NAMES
+    uint64_t name;
+    char port[6];
+#endif
     if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
     ep->base.pub.device = device;
@@ -12679,7 +13009,14 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
 #endif
     cci__list_init(&ep->told);
     cci__lock_init(&ep->lock);
+#ifndef CCI_NO_NAMES
+    name = cci_conn_named_port(service, service ? cci_service_name(device, service) : NULL, port);
+    if (name) service = port;
+#endif
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
+#ifndef CCI_NO_NAMES
+    if (status == CCI_SUCCESS && name && ep->info.is_shared) status = CCI_ERR_NOT_IMPLEMENTED; /* who has the name? */
+#endif
     if (status == CCI_SUCCESS && ep->info.share && !ep->info.is_shared) status = CCI_ERR_NOT_IMPLEMENTED;
     if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
         status = CCI_ERROR;
@@ -12688,6 +13025,9 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
         cci__dgram_free(ep);
         return status;
     }
+#ifndef CCI_NO_NAMES
+    ep->conns.name = name;
+#endif
     cci__dgram_look_closer(ep);
     CCI__TELLS(if (ep->info.state) ep->link_state = *ep->info.state);
     ep->now_ns = ep->called_ns = ep->link->now(ep->handle);
@@ -12895,10 +13235,10 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
 }
 
 static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, const cci_link_addr_t *to, int is_known,
-                                     const void *data, uint32_t data_len, cci_conn_attribute_t attribute, void *context,
-                                     uint64_t timeout_ns) {
+                                     const cci_conn_seek_t *seek, const void *data, uint32_t data_len,
+                                     cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
     int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
-    cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(sizeof *pending + data_len);
+    cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(cci_conn_pending_size(data_len, seek));
     cci_evq_event_t *event = cci__dgram_control_event(ep);
     cci__dconn_t *conn = cci__dgram_open_conn(ep, attribute, context);
     if (!pending || !event || !conn) {
@@ -12912,6 +13252,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
     pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
     pending->data_len = data_len;
     if (data_len) memcpy(pending + 1, data, data_len);
+    cci_conn_begin_seek(pending, seek, ep->now_ns);
     cci_conn_begin_connect(&conn->conn, to, is_known, pending->give_up_ns, ep->now_ns);
     status = cci__dgram_connect_key(ep, conn, address);
     if (status != CCI_SUCCESS) goto failed;
@@ -12942,10 +13283,25 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
     int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
     cci_link_addr_t to;
     uint64_t timeout_ns = CCI__NEVER;
+    const cci_conn_seek_t *sought = NULL;
+#ifndef CCI_NO_NAMES
+    const char *name = cci_service_name(ep->base.pub.device, address);
+    cci_conn_seek_t seek;
+#endif
     (void)flags;
     if (!ep->link->resolve) return CCI_ERR_NOT_IMPLEMENTED;
     memset(&to, 0, sizeof to);
-    status = ep->link->resolve(ep->handle, address, &to); /* without the lock: it may ask a name service */
+    /* without the lock: it may ask a name service */
+#ifndef CCI_NO_NAMES
+    status = name ? cci_conn_find_ports(&seek, ep->link, ep->handle, address, name)
+                  : ep->link->resolve(ep->handle, address, &to);
+    if (name) {
+        to = seek.addresses[0];
+        sought = &seek;
+    }
+#else
+    status = ep->link->resolve(ep->handle, address, &to);
+#endif
     if (status != CCI_SUCCESS && status != CCI_EAGAIN) return status;
     if (is_group && (!ep->link->is_group || !ep->link->group)) return CCI_ERR_NOT_IMPLEMENTED;
     if (ep->link->is_group && ep->link->is_group(ep->handle, &to) != is_group) return CCI_EINVAL;
@@ -12954,8 +13310,8 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
     status = ep->is_dead ? (int)CCI_ERR_DEVICE_DEAD
-                         : cci__dgram_connect_locked(ep, address, &to, status == CCI_SUCCESS, data, data_len, attribute,
-                                                     context, timeout_ns);
+                         : cci__dgram_connect_locked(ep, address, &to, status == CCI_SUCCESS, sought, data, data_len,
+                                                     attribute, context, timeout_ns);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
@@ -14056,6 +14412,10 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #endif
 #if defined(__linux__)
 #include <sys/random.h>
+#ifndef CCI_NO_NAMES
+#include <sys/socket.h>
+#include <sys/un.h>
+#endif
 #endif
 
 #ifdef __cplusplus
@@ -14123,6 +14483,16 @@ typedef struct cci__device {
     uint8_t is_own;      /* of cci_create_endpoint_on_link(): in no list, it ends with its endpoint */
 } cci__device_t;
 
+#ifndef CCI_NO_NAMES
+/* The name of an endpoint's service, as long as it has it. */
+typedef struct cci__held_name {
+    struct cci__held_name *next;
+    const cci_endpoint_base_t *endpoint;
+    uint64_t words[2]; /* what name it is, and on which address */
+    int fd;            /* holds it against other processes; -1: nothing does */
+} cci__held_name_t;
+#endif
+
 /* What stands for device and transport where the program gives a link. */
 typedef struct cci__own_device {
     cci__device_t device; /* first */
@@ -14175,6 +14545,9 @@ typedef struct cci__core {
     cci_endpoint_base_t *endpoints;
     cci__shared_t *memories; /* these two and the links of `endpoints` have a lock of their own */
     cci__registered_t *registered;
+#ifndef CCI_NO_NAMES
+    cci__held_name_t *names; /* likewise */
+#endif
     uint32_t is_forked; /* this is the child of fork(), and cci_init() was not called in it */
     uint32_t has_told_fork;
     cci_endpoint_base_t *dead; /* endpoints of the parent */
@@ -14260,6 +14633,67 @@ static int cci__is_endpoint(const void *handle) {
     cci__shared_unlock();
     return at != NULL;
 }
+
+/* ---- names of services that endpoints have ----------------------------------------------------------------------- */
+
+#ifdef CCI_NO_NAMES
+#define cci__give_name_up(endpoint) ((void)0)
+#define cci__forget_names() ((void)0)
+#else
+/* Binds what no other process of this host, or network namespace, can bind at the same time. -1: where there is nothing
+ * of the kind. */
+static int cci__hold(const uint64_t words[2], int *fd) {
+    *fd = -1;
+#if defined(__linux__)
+    struct sockaddr_un at;
+    size_t i;
+    memset(&at, 0, sizeof at);
+    at.sun_family = AF_UNIX;
+    memcpy(at.sun_path, "\0cci.h service ", 15); /* no file: it goes with the last process that has it */
+    for (i = 0; i < 32; i++) at.sun_path[15 + i] = "0123456789abcdef"[words[i / 16] >> 4 * (i % 16) & 15];
+    *fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (*fd < 0 || bind(*fd, (const struct sockaddr *)(const void *)&at,
+                        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 47)) != 0) {
+        int error = errno;
+        if (*fd >= 0) (void)close(*fd);
+        return error == EADDRINUSE ? (int)CCI_EBUSY : cci_status_of_errno(error);
+    }
+#else
+    (void)words;
+#endif
+    return CCI_SUCCESS;
+}
+
+static void cci__free_name(cci__held_name_t *held) {
+#if defined(__linux__)
+    if (held->fd >= 0) (void)close(held->fd);
+#endif
+    cci_release(held);
+}
+
+/* The endpoint goes, and others may have its name. */
+static void cci__give_name_up(const cci_endpoint_base_t *endpoint) {
+    cci__held_name_t **at = &cci__core.names;
+    cci__shared_lock();
+    while (*at != NULL && (*at)->endpoint != endpoint) at = &(*at)->next;
+    if (*at != NULL) {
+        cci__held_name_t *held = *at;
+        *at = held->next;
+        cci__free_name(held);
+    }
+    cci__shared_unlock();
+}
+
+/* In the child of fork(): they are the parent's alone. */
+static void cci__forget_names(void) {
+#if defined(__linux__)
+    const cci__held_name_t *held;
+    for (held = cci__core.names; held != NULL; held = held->next)
+        if (held->fd >= 0) (void)close(held->fd);
+#endif
+    cci__core.names = NULL;
+}
+#endif
 
 /* ---- services -------------------------------------------------------------------------------------------------- */
 
@@ -14925,6 +15359,7 @@ static int cci__device_update(cci__device_t *device, const cci_device_desc_t *de
     device->desc.priority = desc->priority;
     device->desc.max_send_size = desc->max_send_size;
     device->desc.caps = device->transport->version >= 3 ? desc->caps : NULL;
+    device->desc.service_port = device->transport->version >= 4 ? desc->service_port : NULL;
     device->desc.rate = desc->rate;
     info = cci__text_keep(device, desc->info != NULL ? desc->info : "");
     if (info == NULL) return CCI_ENOMEM;
@@ -15421,6 +15856,7 @@ static void cci__fork_in_child(void) {
         cci__core.is_forked = 1;
         cci__core.has_told_fork = 0;
     }
+    cci__forget_names();
     cci__core.memories = NULL; /* it is the parent's, and so are its registrations */
     cci__core.registered = NULL;
 #ifndef CCI_NO_THREADS
@@ -15517,6 +15953,7 @@ static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
 #ifndef CCI_NO_LISTS
     cci__lists_free(lists);
 #endif
+    cci__give_name_up(endpoint);
     if (device->is_own) cci_release(device);
     while (memory != NULL) {
         cci__shared_t *next = memory->next;
@@ -15761,22 +16198,6 @@ static int cci__device_is_down(const cci__device_t *device) {
     return CCI_ENODEV;
 }
 
-/* Logs why there is no endpoint at a service; the status for it. */
-static int cci__service_refuse(const char *device, const char *service, int status) {
-    cci__note_t note;
-    if ((status != CCI_EINVAL || service == NULL) && status != CCI_EBUSY) return status;
-    note.length = 0;
-    cci__note_add(&note, device);
-    cci__note_add(&note, service != NULL ? ": the service \"" : ": the port that the configuration names");
-    cci__note_add(&note, service != NULL ? service : "");
-    cci__note_add(&note, service != NULL ? "\"" : "");
-    cci__note_add(&note, status == CCI_EBUSY
-                             ? " is taken: choose another, or make all its endpoints with CCI_ENDPOINT_SHARED"
-                             : " is neither a port number nor a name that the system knows");
-    cci_log(CCI_LOG_WARN, note.text);
-    return status;
-}
-
 /* Whoever names no device, and configures none, may not expect that nobody else reaches the endpoint. */
 static void cci__warn_of_loopback(cci_endpoint_base_t *endpoint) {
 #ifdef CCI_URI_RELEASE /* not if the program brings CCI_URI_ALLOC alone */
@@ -15798,6 +16219,134 @@ static void cci__warn_of_loopback(cci_endpoint_base_t *endpoint) {
 static const char cci__not_sealed[] =
     ": cci_setup() has hooks to seal packets, and this endpoint does not use them: it sends what it is given, over ";
 
+/* Makes an endpoint of a transport; a status. */
+static int cci__create_base(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
+                            cci_endpoint_base_t **base, cci_os_handle_t *fd, int *has_link) {
+    int status =
+        transport->create != NULL ? transport->create(device, service, flags, base, fd) : (int)CCI_ERR_NOT_IMPLEMENTED;
+    *has_link = status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL;
+    return *has_link ? cci_dgram_create(transport, device, service, flags, base, fd) : status;
+}
+
+/* ---- services by name ---- */
+
+#ifndef CCI_NO_NAMES
+static int (*cci__service_port_of(cci_device_t *device))(const char *) {
+    const cci__device_t *own = cci__device_of(device);
+    return own->desc.service_port;
+}
+
+/* Numbers, in decimal or with 0x, are ports, or with '/' between them the queue pairs of verbs, but no names. */
+static int cci__is_numeric(const char *text) {
+    const char *digits = strncmp(text, "0x", 2) == 0 ? "0123456789abcdefABCDEFx/" : "0123456789/";
+    return *text != '\0' && strspn(text, digits) == strlen(text);
+}
+#endif
+
+CCI_API const char *cci_service_name(cci_device_t *device, const char *text) {
+#ifdef CCI_NO_NAMES
+    (void)device, (void)text;
+    return NULL;
+#else
+    const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
+    const char *name = strchr(bracket != NULL ? bracket : text, '/');
+    if (name == NULL || cci__service_port_of(device) == NULL) return NULL;
+    return cci__is_numeric(name + 1) ? NULL : name + 1;
+#endif
+}
+
+#ifdef CCI_NO_NAMES
+#define cci__service_is_name(device, service) 0
+#define cci__create_named(transport, device, service, flags, base, fd, has_link) CCI_EINVAL
+#define cci__known_service(device, address, text, size) ((void)(text), (address))
+#else
+/* Is a service neither NULL, nor a number, nor known to the system, on a device whose services may have names? */
+static int cci__service_is_name(cci_device_t *device, const char *service) {
+    int (*service_port)(const char *) = cci__service_port_of(device);
+    return service != NULL && service_port != NULL && !cci__is_numeric(service) && service_port(service) < 0;
+}
+
+/* An endpoint takes a name on its address, or CCI_EBUSY. The address is the endpoint's URI without the port. */
+static int cci__take_name(cci_endpoint_base_t *endpoint, const char *service) {
+    cci__held_name_t *held = (cci__held_name_t *)cci_alloc(sizeof *held), *other;
+    cci_conn_name_t name;
+    char *uri = NULL;
+    const char *end, *c;
+    int status = held == NULL ? (int)CCI_ENOMEM : cci_conn_name(service, &name);
+    if (status == CCI_SUCCESS) status = endpoint->ops->get_endpoint_opt(endpoint, CCI_OPT_ENDPT_URI, &uri);
+    if (status == CCI_SUCCESS) {
+        held->endpoint = endpoint;
+        held->words[0] = name.id;
+        held->words[1] = UINT64_C(0xcbf29ce484222325);
+        end = strrchr(uri, ':');
+        if (end[1] == '/') end += 3; /* an address without a host */
+        for (c = uri; c < end; c++) held->words[1] = (held->words[1] ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+        CCI_URI_RELEASE(uri);
+        cci__shared_lock();
+        for (other = cci__core.names; other != NULL && memcmp(other->words, held->words, sizeof held->words) != 0;)
+            other = other->next;
+        status = other != NULL ? (int)CCI_EBUSY : cci__hold(held->words, &held->fd);
+        held->next = cci__core.names;
+        if (status == CCI_SUCCESS) cci__core.names = held;
+        cci__shared_unlock();
+    }
+    if (status != CCI_SUCCESS) cci_release(held);
+    return status;
+}
+
+/* Makes an endpoint with a name, at the first free port of those that the name has. */
+static int cci__create_named(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
+                             cci_endpoint_base_t **base, cci_os_handle_t *fd, int *has_link) {
+    char text[6 + CCI__NAME_LONGEST + 1];
+    cci_conn_name_t name;
+    uint32_t i;
+    int status = cci_conn_name(service, &name);
+    if (status != CCI_SUCCESS) return status;
+    memcpy(text + 6, service, strlen(service) + 1);
+    for (i = 0, status = CCI_EBUSY; i < CCI__NAME_PORTS && status == CCI_EBUSY; i++) {
+        cci_conn_write_port(name.ports[i], text);
+        text[5] = '/';
+        status = cci__create_base(transport, device, text, flags, base, fd, has_link);
+    }
+    if (status != CCI_SUCCESS) return status;
+    status = cci__take_name(*base, service);
+    if (status != CCI_SUCCESS) (void)(*base)->ops->destroy(*base);
+    return status;
+}
+
+/* The address of a connection: where the name behind its '/' is that of a service which the system knows, or nothing
+ * but digits, "host:port" in `text`; as it is else. */
+static const char *cci__known_service(cci_device_t *device, const char *address, char *text, size_t size) {
+    const char *name = cci_service_name(device, address);
+    size_t host = name != NULL ? (size_t)(name - address) - 1 : 0;
+    int port = name != NULL && *name != '\0' ? cci__service_port_of(device)(name) : -1;
+    if (port <= 0 || port > 65535 || host + 7 > size) return address;
+    memcpy(text, address, host);
+    text[host] = ':';
+    cci_conn_write_port((uint32_t)port, text + host + 1);
+    return text;
+}
+#endif
+
+/* Logs why there is no endpoint at a service; the status for it. */
+static int cci__service_refuse(cci_device_t *device, const char *service, int status) {
+    int is_name = cci__service_is_name(device, service);
+    cci__note_t note;
+    if ((status != CCI_EINVAL || service == NULL) && status != CCI_EBUSY) return status;
+    note.length = 0;
+    cci__note_add(&note, device->name);
+    cci__note_add(&note, service != NULL ? ": the service \"" : ": the port that the configuration names");
+    cci__note_add(&note, service != NULL ? service : "");
+    cci__note_add(&note, service != NULL ? "\"" : "");
+    cci__note_add(&note, status == CCI_EBUSY ? (is_name ? " is taken: a server here has that name, or others its ports"
+                                                        : " is taken: choose another, or make all its endpoints with "
+                                                          "CCI_ENDPOINT_SHARED")
+                         : is_name           ? " is neither a port number nor a name of 1 to 120 bytes of UTF-8"
+                                             : " is neither a port number nor a name that the system knows");
+    cci_log(CCI_LOG_WARN, note.text);
+    return status;
+}
+
 static int cci__create_locked(cci_device_t *wanted, const char *service, int flags, cci_endpoint_t **endpoint,
                               cci_os_handle_t *fd) {
     cci__device_t *device = cci__core.devices;
@@ -15815,15 +16364,16 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     }
     if (device == NULL || !device->pub.up || device->transport == NULL) return cci__device_is_down(device);
     transport = device->transport;
-    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) {
-        (void)cci__refuse(device->pub.name, "its transport can't let several endpoints have one service");
+    if ((flags & CCI_ENDPOINT_SHARED) && (transport->create != NULL || cci__service_is_name(&device->pub, service))) {
+        (void)cci__refuse(device->pub.name, transport->create != NULL
+                                                ? "its transport can't let several endpoints have one service"
+                                                : "several endpoints can share a port, but not the name of a service");
         return CCI_ERR_NOT_IMPLEMENTED;
     }
-    status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
-                                       : (int)CCI_ERR_NOT_IMPLEMENTED;
-    has_link = status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL;
-    if (has_link) status = cci_dgram_create(transport, &device->pub, service, flags, &base, fd);
-    if (status != CCI_SUCCESS) return cci__service_refuse(device->pub.name, service, status);
+    status = cci__service_is_name(&device->pub, service)
+                 ? cci__create_named(transport, &device->pub, service, flags, &base, fd, &has_link)
+                 : cci__create_base(transport, &device->pub, service, flags, &base, fd, &has_link);
+    if (status != CCI_SUCCESS) return cci__service_refuse(&device->pub, service, status);
     if (cci__core.setup.seal != NULL && !has_link)
         cci__report(CCI_LOG_WARN, NULL, 0, device->pub.name, cci__not_sealed, transport->name);
     CCI_ASSERT(base != NULL && base->ops != NULL && base->ops->destroy != NULL && base->ops->get_event != NULL &&
@@ -16358,7 +16908,17 @@ static const char *cci__address_fault(const char *address, int status) {
     const char *bracket = strrchr(address, ']'), *colon = strrchr(bracket != NULL ? bracket : address, ':');
     unsigned long port = 0;
     const char *digit;
+#ifndef CCI_NO_NAMES
+    const char *slash = strchr(bracket != NULL ? bracket : address, '/');
+#endif
     if (status == CCI_EADDRNOTAVAIL) return "no such host, or none that this device can reach";
+#ifndef CCI_NO_NAMES
+    if (slash != NULL && slash == address) return "it has no host";
+    if (slash != NULL && strspn(slash + 1, "0123456789") < strlen(slash + 1))
+        return "behind the host stands either :port, or / and a name of 1 to 120 bytes of UTF-8";
+    if (slash != NULL && slash[1] == '\0') return "it has no name of a service behind /";
+    if (slash != NULL && colon == NULL) return "a port stands behind a colon, not behind /";
+#endif
     if (colon == NULL) return "it has no port";
     if (colon == address) return "it has no host";
     if (bracket == NULL && strchr(address, ':') != colon) return "an IPv6 address stands in brackets, [address]:port";
@@ -16389,6 +16949,7 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport;
     const char *address;
+    char text[320];
     int status;
     if (endpoint == NULL || server_uri == NULL)
         return cci__refuse("cci_connect()", endpoint == NULL ? "the endpoint is NULL" : "the URI is NULL");
@@ -16403,6 +16964,7 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     address = cci__uri_address(server_uri, transport->name);
     if (address == NULL) address = cci__uri_address(server_uri, transport->scheme);
     if (address == NULL) return cci__uri_refuse(server_uri, NULL, transport, CCI_EINVAL);
+    address = cci__known_service(endpoint->device, address, text, sizeof text);
     if (base->ops->connect == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     status = base->ops->connect(base, address, data_ptr, data_len, attribute, cci__context_of(context), flags, timeout);
     if (status == CCI_EINVAL || status == CCI_EADDRNOTAVAIL)
@@ -16853,7 +17415,8 @@ CCI_API int cci_atomic(cci_connection_t *connection, int operation, uint32_t wid
     endpoint = cci__endpoint_of_connection(connection);
     if (cci__ops_version(endpoint) < 4 || endpoint->ops->atomic == NULL) return CCI_ERR_NOT_IMPLEMENTED;
 #ifndef CCI_NO_LISTS
-    if ((flags & CCI_FLAG_FENCE) && endpoint->lists && cci__lists_hold(endpoint->lists, connection, flags))
+    if ((flags & CCI_FLAG_FENCE) && CCI__LISTS_LOAD(endpoint->lists) &&
+        cci__lists_hold(CCI__LISTS_LOAD(endpoint->lists), connection, flags))
         return CCI_ENOBUFS;
 #endif
     call.remote = remote_handle;

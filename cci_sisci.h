@@ -6123,18 +6123,19 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_SLOTS 4u
 #define CCI__SISCI_SLOT_SIZE 32768u
 #define CCI__SISCI_REGIONS 4096u
-#define CCI__SISCI_SLAB 16u               /* of each kind at first; a further slab has as many as there are */
-#define CCI__SISCI_CONTROL 1024u          /* events about connections that are made at a time */
-#define CCI__SISCI_REQUESTS 1024u         /* that the program has not returned */
-#define CCI__SISCI_URI 48u                /* bytes of a peer's URI, behind a request's data */
-#define CCI__SISCI_EXTRA_OPS 1024u        /* completions that the program has not returned */
-#define CCI__SISCI_BATCH 16               /* records taken from a link at a time */
-#define CCI__SISCI_LOOK (UINT64_C(50000)) /* ns: how often those who poll look at the device */
-#define CCI__SISCI_HOT 8u                 /* links through an adapter looked at in each call, however idle */
-#define CCI__SISCI_FEW 12u                /* the same of others, when there are no more */
-#define CCI__SISCI_OF_MANY 4u             /* the same, when there are more */
-#define CCI__SISCI_MARKS 16384u           /* links of an endpoint: bits in its door */
-#define CCI__SISCI_MARKED_BATCH 64u       /* links whose marks are followed in one call */
+#define CCI__SISCI_SLAB 16u                /* of each kind at first; a further slab has as many as there are */
+#define CCI__SISCI_CONTROL 1024u           /* events about connections that are made at a time */
+#define CCI__SISCI_REQUESTS 1024u          /* that the program has not returned */
+#define CCI__SISCI_SEEK_NS (100 * CCI__MS) /* between looks at whether a server that has a name is still there */
+#define CCI__SISCI_URI 48u                 /* bytes of a peer's URI, behind a request's data */
+#define CCI__SISCI_EXTRA_OPS 1024u         /* completions that the program has not returned */
+#define CCI__SISCI_BATCH 16                /* records taken from a link at a time */
+#define CCI__SISCI_LOOK (UINT64_C(50000))  /* ns: how often those who poll look at the device */
+#define CCI__SISCI_HOT 8u                  /* links through an adapter looked at in each call, however idle */
+#define CCI__SISCI_FEW 12u                 /* the same of others, when there are no more */
+#define CCI__SISCI_OF_MANY 4u              /* the same, when there are more */
+#define CCI__SISCI_MARKS 16384u            /* links of an endpoint: bits in its door */
+#define CCI__SISCI_MARKED_BATCH 64u        /* links whose marks are followed in one call */
 #define CCI__SISCI_NO_MARK 0xffffffffu
 #define CCI__SISCI_ANSWERS 64u                /* links that clients are making at once */
 #define CCI__SISCI_IDLE (1000 * CCI__MS)      /* how long a link outlives its last connection */
@@ -6213,7 +6214,8 @@ typedef struct cci__sisci_door {
     uint32_t magic, interrupt, count, reserved;
     uint64_t hello[CCI__SISCI_HELLOS];
     cci__sisci_far_hello far_hello[CCI__SISCI_HELLOS];
-    uint8_t unused[48];
+    uint64_t name; /* of the service, 0: it has none */
+    uint8_t unused[40];
     uint32_t sleeps, unused_too[111];      /* sleeps: who marks a link rings, too */
     uint64_t marks[CCI__SISCI_MARKS / 64]; /* links that are to be looked at */
 } cci__sisci_door;
@@ -6462,6 +6464,8 @@ typedef struct cci__sisci_link {
     uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
     uint32_t peer_node, service, in_id, out_id, conn_count, held;
     uint64_t *hello;           /* at the door */
+    uint64_t name;             /* of the server's service, as the door says */
+    int knows_name;            /* has it said so? */
     char owner[CCI__SCI_NAME]; /* of the door */
     /* SISCI */
     cci__sci_local_segment_t in_segment;
@@ -8004,6 +8008,15 @@ static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn 
     return --conn->link->conn_count;
 }
 
+/* The same; a link without connections ends after a while. */
+static void cci__sisci_leave_link(cci__sisci *ep, const cci__sisci_conn *conn) {
+    if (cci__sisci_unassign(ep, conn) > 0) return;
+    cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
+    conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
+    ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
+    if (conn->link->is_client && cci__list_empty(&conn->link->idle)) cci__list_append(&ep->idle, &conn->link->idle);
+}
+
 static void cci__sisci_drop_data(cci__sisci *ep, cci__sisci_conn *conn) {
     if (!conn->data) return;
     ep->answers_kept -= !conn->conn.is_client;
@@ -8017,12 +8030,7 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__list_remove(&conn->asked);
     cci__sisci_drop_data(ep, conn);
     if (conn->link) conn->link->last = NULL;
-    if (conn->link && cci__sisci_unassign(ep, conn) == 0) {
-        cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
-        conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
-        ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
-        if (conn->link->is_client && cci__list_empty(&conn->link->idle)) cci__list_append(&ep->idle, &conn->link->idle);
-    }
+    if (conn->link) cci__sisci_leave_link(ep, conn);
     cci_conn_close(&ep->conns, &conn->conn);
 }
 
@@ -9613,6 +9621,7 @@ static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_take_down(link);
     link->state = CCI__SISCI_KNOCKING;
     link->retry_ns = CCI__NEVER;
+    link->knows_name = 0;
     if (!cci__sisci_make_inbox(ep, link, 0, out_id)) {
         link->retry_ns = cci__sci_now() + 100 * CCI__MS;
         return;
@@ -9691,6 +9700,25 @@ static void cci__sisci_refuse_version(cci__sisci *ep, const cci__sisci_link *lin
     }
 }
 
+/* Where a client that seeks a name is, NULL if it seeks none. */
+static cci_conn_seek_t *cci__sisci_seek_of(const cci__sisci_conn *conn) {
+    int asks = conn->conn.is_client && conn->conn.state == CCI_CONN_CONNECTING && !conn->closing;
+    cci_conn_answer_t *copy = asks ? (cci_conn_answer_t *)conn->data : NULL;
+    return copy && copy->token ? (cci_conn_seek_t *)(void *)((uint8_t *)(copy + 1) + CCI_CONN_REQ_LEN) : NULL;
+}
+
+/* The door has told its server's name, perhaps another than before: those who seek one look at it in the next round. */
+static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_conn *conn;
+    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
+        if (!cci__sisci_seek_of(conn)) continue;
+        cci__list_remove(&conn->node); /* nothing is asked before */
+        cci__list_init(&conn->node);
+        conn->waits = 1;
+        cci__timer_arm(&ep->wheel, &conn->conn.timer, ep->now_ns);
+    }
+}
+
 /* Leaves the numbers of both inboxes at the door; 0 if there is no room. */
 static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
@@ -9705,6 +9733,9 @@ static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
             cci__sisci_refuse_version(ep, link);
         return 0;
     }
+    link->name = cci__sisci_load_long(&door->name);
+    link->knows_name = 1;
+    cci__sisci_seek_all(ep, link);
     if (ep->port) return cci__sisci_leave_far_hello(link, door);
     cci__sisci_note_owner(link);
     for (i = 0; i < CCI__SISCI_HELLOS && !link->hello; i++) {
@@ -9905,16 +9936,46 @@ static void cci__sisci_foresee_disconnects(cci__sisci *ep, cci__sisci_link *link
     link->tail = tail;
 }
 
+/* A client's request goes over another link, to `service` of the same node, when its time comes; 0 if there is no
+ * memory for that. */
+static int cci__sisci_change_link(cci__sisci *ep, cci__sisci_conn *conn, uint32_t service) {
+    cci__sisci_link *next = cci__sisci_link_to(ep, conn->link->peer_node, service);
+    if (!next || next == conn->link) return next != NULL;
+    cci__sisci_leave_link(ep, conn);
+    cci__sisci_assign(ep, conn, next);
+    cci__list_remove(&conn->node);
+    cci__list_init(&conn->node);
+    return 1;
+}
+
+/* A client seeks the server that has a name: the door of the one that is being asked has told its name, or has the rest
+ * of its time for that. */
+static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek_t *seek) {
+    cci__sisci_link *link = conn->link;
+    uint64_t look_ns = seek->until_ns;
+    if (link->state == CCI__SISCI_OPEN && !conn->waits) {
+        look_ns = CCI__NEVER; /* it has been asked */
+    } else if (link->knows_name && link->name == seek->name.id && link->state <= CCI__SISCI_OPEN) {
+        cci__sisci_ask_to_connect(ep, conn);
+        look_ns = ep->now_ns + CCI__SISCI_SEEK_NS; /* is it still there? */
+    } else {
+        conn->waits = 1;
+        if ((link->knows_name || seek->until_ns <= ep->now_ns) && cci_conn_next_port(seek, ep->now_ns))
+            (void)cci__sisci_change_link(ep, conn, seek->name.ports[seek->at]);
+        look_ns = conn->link != link && conn->link->knows_name ? ep->now_ns : seek->until_ns;
+    }
+    cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__min64(conn->conn.deadline_ns, look_ns));
+}
+
 /* Its server may come back: the request goes over a new link. */
 static void cci__sisci_connect_again(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci__sisci_link *next = cci__sisci_link_to(ep, conn->link->peer_node, conn->link->service);
-    if (next) {
-        (void)cci__sisci_unassign(ep, conn);
-        cci__sisci_assign(ep, conn, next);
-        cci__list_remove(&conn->node);
-        cci__list_init(&conn->node);
+    cci_conn_seek_t *seek = cci__sisci_seek_of(conn);
+    if (!cci__sisci_change_link(ep, conn, conn->link->service)) return;
+    conn->waits = 1;
+    if (seek)
+        cci__sisci_seek(ep, conn, seek);
+    else
         cci__sisci_ask_to_connect(ep, conn);
-    }
 }
 
 /* What the loss of its link is for a connection. */
@@ -10499,13 +10560,17 @@ static int cci__sisci_is_stalled(const cci__sisci_link *link) {
 /* The client's patience or the keepalive time of a connection is over. */
 static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_link *link = conn->link;
+    cci_conn_seek_t *seek = link ? cci__sisci_seek_of(conn) : NULL;
     uint32_t nothing[4] = {0, 0, 0, 0};
     if (!link) {
         cci__sisci_refuse_group(ep, (cci__sisci_group *)conn->data, CCI_ETIMEDOUT);
         return;
     }
-    if (conn->conn.state == CCI_CONN_CONNECTING && conn->waits && conn->conn.deadline_ns > ep->now_ns) {
-        cci__sisci_ask_to_connect(ep, conn);
+    if (conn->conn.state == CCI_CONN_CONNECTING && (conn->waits || seek) && conn->conn.deadline_ns > ep->now_ns) {
+        if (seek)
+            cci__sisci_seek(ep, conn, seek);
+        else
+            cci__sisci_ask_to_connect(ep, conn);
         return;
     }
     if (conn->conn.state == CCI_CONN_CONNECTING) {
@@ -11210,7 +11275,9 @@ static int cci__sisci_lack(const char *what, int status) {
 
 static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
     cci__sci_error_t error;
-    uint32_t id = service ? cci__sisci_number(service) : ep->device.service;
+    char port[6];
+    uint64_t name = cci_conn_named_port(service, service ? cci_service_name(ep->base.pub.device, service) : NULL, port);
+    uint32_t id = service ? cci__sisci_number(name ? port : service) : ep->device.service;
     if (service && id == 0) return CCI_EINVAL;
     error = cci__sisci_make_segment(ep, &ep->door_segment, &id, CCI__SISCI_DOOR_SIZE, cci__sisci_on_visit, NULL);
     if (error != CCI__SCI_ERR_OK) {
@@ -11228,6 +11295,7 @@ static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
     if (ep->port) memset(ep->door, 0, CCI__SISCI_DOOR_SIZE);
     if (!cci__sisci_make_interrupt(ep)) return cci__sisci_lack("descriptors for an interrupt", CCI_ERROR);
     ep->door->interrupt = ep->interrupt_number;
+    ep->door->name = name;
     cci__sisci_store(&ep->door->magic, CCI__SISCI_MAGIC);
     return cci__sisci_offer(ep, ep->door_segment) ? CCI_SUCCESS : CCI_ERROR;
 }
@@ -11508,13 +11576,15 @@ static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node
     return link;
 }
 
-static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const void *data,
-                                     uint32_t data_len, cci_conn_attribute_t attribute, void *context,
+static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const cci_conn_name_t *name,
+                                     const void *data, uint32_t data_len, cci_conn_attribute_t attribute, void *context,
                                      uint64_t timeout_ns) {
     cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
     cci_evq_event_t *event = link ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
-    cci_conn_answer_t *copy = conn ? (cci_conn_answer_t *)cci_alloc(sizeof *copy + CCI_CONN_REQ_LEN) : NULL;
+    size_t size = sizeof(cci_conn_answer_t) + CCI_CONN_REQ_LEN + (name ? sizeof(cci_conn_seek_t) : 0);
+    cci_conn_answer_t *copy = conn ? (cci_conn_answer_t *)cci_alloc(size) : NULL;
+    cci_conn_seek_t *seek;
     if (!conn || !copy) {
         if (conn) {
             conn->conn.state = CCI_CONN_CONNECTING;
@@ -11531,8 +11601,33 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
     conn->conn.state = CCI_CONN_CONNECTING;
     ep->now_ns = cci__sci_now();
     conn->conn.deadline_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
-    cci__sisci_ask_to_connect(ep, conn);
+    copy->token = name != NULL;
+    seek = cci__sisci_seek_of(conn);
+    if (!seek) {
+        cci__sisci_ask_to_connect(ep, conn);
+        return CCI_SUCCESS;
+    }
+    memset(seek, 0, sizeof *seek);
+    seek->name = *name;
+    seek->pass_ns = ep->now_ns;
+    seek->until_ns = ep->now_ns + CCI__SEEK_NS;
+    conn->waits = 1;
+    cci__sisci_seek(ep, conn, seek);
     return CCI_SUCCESS;
+}
+
+/* "4/storage": the node, as for a number, and what the name stands for, of which the first port is the service. */
+static int cci__sisci_parse_name(const char *address, const char *text, uint32_t *node, uint32_t *service,
+                                 cci_conn_name_t *name) {
+    char number[8] = "";
+    size_t length = (size_t)(text - address) - 1;
+    if (length == 0 || length > 5 || cci_conn_name(text, name) != CCI_SUCCESS) return CCI_EINVAL;
+    memcpy(number, address, length);
+    number[length] = ':';
+    number[length + 1] = '1';
+    if (cci__sisci_parse(number, node, service) == CCI_EINVAL) return CCI_EINVAL;
+    *service = name->ports[0];
+    return *node != 0 ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
 }
 
 static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
@@ -11540,7 +11635,11 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
     cci__sisci *ep = (cci__sisci *)(void *)base;
     uint64_t timeout_ns = CCI__NEVER;
     uint32_t node, service;
-    int status = cci__sisci_parse(address, &node, &service), is_group = attribute > CCI_CONN_ATTR_UU;
+    cci_conn_name_t name;
+    const char *text = cci_service_name(base->pub.device, address);
+    int is_group = attribute > CCI_CONN_ATTR_UU;
+    int status = text ? cci__sisci_parse_name(address, text, &node, &service, &name)
+                      : cci__sisci_parse(address, &node, &service);
     (void)flags;
     if (status == CCI_SUCCESS && is_group != (node == CCI__SCI_BROADCAST_NODEID)) status = CCI_EINVAL;
     if (status == CCI_SUCCESS && ep->sci == &cci__sci_software && node != CCI__SCI_NODE && !is_group)
@@ -11551,7 +11650,8 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     cci__sisci_lock(ep);
     status = is_group ? cci__sisci_join_group(ep, service, attribute, context, timeout_ns)
-                      : cci__sisci_connect_locked(ep, node, service, data, data_len, attribute, context, timeout_ns);
+                      : cci__sisci_connect_locked(ep, node, service, text ? &name : NULL, data, data_len, attribute,
+                                                  context, timeout_ns);
     cci__sisci_arm(ep);
     cci__sisci_unlock(ep);
     return status;
@@ -12587,6 +12687,12 @@ static void cci__sisci_default_device(cci__sisci_device *d) {
     d->send_timeout_us = 30000000;
 }
 
+/* Nobody but the program knows services of this transport: what is no number is a name. */
+static int cci__sisci_service_port(const char *service) {
+    (void)service;
+    return -1;
+}
+
 static void cci__sisci_describe(cci_device_desc_t *desc, const cci__sisci_device *d, const char *name) {
     memset(desc, 0, sizeof *desc);
     desc->name = name;
@@ -12597,6 +12703,7 @@ static void cci__sisci_describe(cci_device_desc_t *desc, const cci__sisci_device
     memset(desc->pci, 0xff, sizeof desc->pci);
     memcpy(desc->data, d, sizeof *d);
     desc->caps = cci__sisci_caps_of(d);
+    desc->service_port = cci__sisci_service_port;
 }
 
 static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*add)(void *, const cci_device_desc_t *),

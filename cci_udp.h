@@ -92,7 +92,7 @@
  *
  * An `ip`, `mac` or `interface` that does not exist makes a device that is not up; it comes up when it appears.
  *
- * SERVICE. cci_create_endpoint_at() takes a port number or a service name of the system. CCI_EBUSY: the port is taken.
+ * SERVICE. cci_create_endpoint_at() takes a port number, a service of the system, or a name. CCI_EBUSY: it is taken.
  * A client that connects where nobody receives asks on until its time-out, since the server may be about to start;
  * where ICMP says so, the log says "connection refused", once.
  *
@@ -1400,6 +1400,8 @@ static void cci__udp_make_info(const cci__udp_device *d, const cci__udp_interfac
              f->running ? "" : ", down");
 }
 
+static int cci__udp_service_port(const char *service);
+
 static void cci__udp_make_desc(cci_device_desc_t *desc, const cci__udp_device *d, const cci__udp_interface *f) {
     desc->up = f->running;
     desc->rate = f->rate;
@@ -1407,6 +1409,7 @@ static void cci__udp_make_desc(cci_device_desc_t *desc, const cci__udp_device *d
     /* what the datagram endpoint leaves of a datagram: 24 bytes are the packet's header, 8 the message's */
     desc->max_send_size = d->max_send_size ? d->max_send_size : cci__udp_largest(d, f, cci__udp_main_family(d, f)) - 32;
     memcpy(desc->data, d, sizeof *d);
+    desc->service_port = cci__udp_service_port;
 }
 
 typedef struct cci__udp_proposal {

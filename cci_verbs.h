@@ -1407,6 +1407,8 @@ static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICA
                                                CCI__LIST_SEGMENTS,
                                                {0}};
 
+static int cci__verbs_service_port(const char *service);
+
 static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_device *d, const cci__verbs_port *port) {
     desc->up = port->is_active;
     desc->rate = port->rate;
@@ -1417,6 +1419,7 @@ static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_devic
                                                      : cci__verbs_mtu(d, port) - 32;
     memcpy(desc->data, d, sizeof *d);
     desc->caps = d->mode == CCI__VERBS_RC ? &cci__rc_device_caps : NULL;
+    desc->service_port = cci__verbs_service_port;
 }
 
 typedef struct cci__verbs_proposal {
@@ -5145,7 +5148,7 @@ static void cci__rc_answer(cci__rc *ep, const cci_conn_packet_t *in) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)in->conn;
     if (in->answer == CCI__PKT_REQUEST)
         cci__rc_send_request(ep, conn);
-    else if (in->answer == CCI__PKT_COOKIE || in->answer == CCI__PKT_RESET)
+    else if (in->answer == CCI__PKT_COOKIE || in->answer == CCI__PKT_RESET || in->answer == CCI__PKT_NOT_HERE)
         cci__rc_reply(ep, in, in->answer);
     else if (in->answer && conn->conn.state != CCI_CONN_FREE &&
              !cci__rc_setup_of(conn)) /* the peer repeats it until that is over */
@@ -5246,6 +5249,29 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
     cci_conn_begin_collect(&conn->conn, &request->pieces, piece, ep->now_ns);
     cci__rc_schedule(ep, conn);
     cci__rc_collect(ep, conn, piece);
+}
+
+/* A client asks the next port of the name that it seeks, or goes on asking where that is. */
+static void cci__rc_seek(cci__rc *ep, cci__rc_conn *conn, int is_over) {
+    cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
+    int status = CCI_EAGAIN;
+    if (is_over && !cci_conn_seek_on(&conn->conn, pending, ep->now_ns)) return;
+    if (is_over && pending->seek->is_asked) conn->conn.flags |= CCI__RC_RESOLVING;
+    if (conn->conn.flags & CCI__RC_RESOLVING) status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
+    conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, pending->give_up_ns);
+    if (status != CCI_SUCCESS) return; /* another port may be somebody's */
+    conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
+    conn->conn.deadline_ns =
+        cci__max64(conn->conn.deadline_ns, cci__min64(pending->seek->until_ns, pending->give_up_ns));
+    cci__rc_send_request(ep, conn);
+}
+
+/* Who was asked has another name. */
+static void cci__rc_denied(cci__rc *ep, cci__rc_conn *conn, const cci_conn_header_t *header) {
+    cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
+    if (conn->conn.state != CCI_CONN_CONNECTING || !pending->seek || !cci_conn_is_denied(pending->seek, header)) return;
+    cci__rc_seek(ep, conn, 1);
+    cci__rc_schedule(ep, conn);
 }
 
 /* ---- answers in ---- */
@@ -5376,6 +5402,8 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     got = cci_conn_input(&ep->conns, in);
     conn = (cci__rc_conn *)(void *)in->conn;
     if (got == CCI_CONN_GOT_ANSWER) got = cci__rc_collect_answer(ep, in);
+    if (got == CCI_CONN_GOT_NOT_HERE) cci__rc_denied(ep, conn, &in->header);
+    if (in->answer == CCI__PKT_REQUEST && ((cci_conn_pending_t *)conn->pending)->seek) conn->conn.peer = *in->from;
     if (got == CCI_CONN_GOT_ACCEPT) cci__rc_was_accepted(ep, conn, state);
     if (type == CCI__PKT_REQUEST && in->answer == CCI__PKT_ACCEPT) cci__rc_wait_on(ep, conn);
     if (conn && got != CCI_CONN_GOT_STRAY && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
@@ -5424,7 +5452,8 @@ static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t l
 
 static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
     cci_conn_packet_t in;
-    if (!cci_conn_parse(rx->data, rx->length, &in.header) || in.header.flags != 0) return;
+    if (!cci_conn_parse(rx->data, rx->length, &in.header)) return;
+    if (in.header.flags != (in.header.type == CCI__PKT_REQUEST ? in.header.flags & CCI__HEADER_NAMED : 0)) return;
     if (rx->is_group || in.header.type == CCI__PKT_GROUP) {
         if (in.header.type == CCI__PKT_GROUP) cci__rc_input_group(ep, rx, rx->length);
         return;
@@ -5607,7 +5636,10 @@ static void cci__rc_stay_in_line(cci__rc *ep, cci__rc_conn *conn) {
 
 /* The client's request, or its confirmation of one that waits for its pair, is due again. */
 static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t due) {
-    if (conn->conn.flags & CCI__RC_RESOLVING) {
+    const cci_conn_seek_t *seek = due == CCI_CONN_DUE_REQUEST ? ((cci_conn_pending_t *)conn->pending)->seek : NULL;
+    if (seek) {
+        cci__rc_seek(ep, conn, ep->now_ns >= seek->until_ns);
+    } else if (conn->conn.flags & CCI__RC_RESOLVING) {
         cci__rc_ask_resolver(ep, conn);
     } else if (due == CCI_CONN_DUE_REQUEST) {
         cci__rc_send_request(ep, conn);
@@ -6364,7 +6396,9 @@ static void cci__rc_forked(cci_endpoint_base_t *base) {
 
 static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     uint64_t keys[5];
-    int status = ep->link->open(ep->base.pub.device, service, wants_fd, &ep->handle, &ep->info);
+    char port[6];
+    uint64_t name = cci_conn_named_port(service, service ? cci_service_name(ep->base.pub.device, service) : NULL, port);
+    int status = ep->link->open(ep->base.pub.device, name ? port : service, wants_fd, &ep->handle, &ep->info);
     if (status != CCI_SUCCESS) return status;
     ep->hw = (cci__verbs_link *)ep->handle;
     ep->datagram_qp = ep->hw->qp->qp_num;
@@ -6375,6 +6409,7 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     ep->pd = ep->hw->pd;
     if (!cci__rc_limits(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS) return CCI_ERROR;
     if (!cci__rc_make_queues(ep) || !cci__rc_try_pair(ep) || !cci__rc_make_tables(ep, keys)) return CCI_ENOMEM;
+    ep->conns.name = name;
     cci_evq_init(&ep->evq);
     ep->evq.recv_limit = ep->recv_buf_count;
     cci__rc_set_pace(ep);
@@ -6624,11 +6659,11 @@ static int cci__rc_connect_group(cci__rc *ep, cci__rc_conn *conn) {
     return CCI_SUCCESS;
 }
 
-static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int resolving, const void *data,
-                                  uint32_t data_len, cci_conn_attribute_t attribute, void *context,
+static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int resolving, const cci_conn_seek_t *seek,
+                                  const void *data, uint32_t data_len, cci_conn_attribute_t attribute, void *context,
                                   uint64_t timeout_ns) {
     int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status = CCI_ENOMEM;
-    cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(sizeof *pending + data_len);
+    cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(cci_conn_pending_size(data_len, seek));
     cci_evq_event_t *event = cci__rc_control_event(ep);
     cci__rc_conn *conn = pending && event ? cci__rc_open_conn(ep, attribute, context) : NULL;
     if (conn) {
@@ -6637,6 +6672,7 @@ static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int re
         pending->answer = NULL;
         pending->data_len = data_len;
         if (data_len) memcpy(pending + 1, data, data_len);
+        cci_conn_begin_seek(pending, seek, ep->now_ns);
         pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
         cci_conn_begin_connect(&conn->conn, to, !resolving, pending->give_up_ns, ep->now_ns);
         conn->conn.flags = resolving ? CCI__RC_RESOLVING : 0;
@@ -6657,11 +6693,16 @@ static int cci__rc_connect(cci_endpoint_base_t *base, const char *address, const
                            cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
     cci__rc *ep = (cci__rc *)(void *)base;
     int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
+    const char *name = cci_service_name(base->pub.device, address);
     cci_link_addr_t to;
+    cci_conn_seek_t seek;
     uint64_t timeout_ns = CCI__NEVER;
     (void)flags;
     memset(&to, 0, sizeof to);
-    status = ep->link->resolve(ep->handle, address, &to); /* without the lock: it may ask a name service */
+    /* without the lock: it may ask a name service */
+    status = name ? cci_conn_find_ports(&seek, ep->link, ep->handle, address, name)
+                  : ep->link->resolve(ep->handle, address, &to);
+    if (name) to = seek.addresses[0];
     if (status != CCI_SUCCESS && status != CCI_EAGAIN) return status;
     if (ep->link->is_group(ep->handle, &to) != is_group) return CCI_EINVAL;
     if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
@@ -6669,8 +6710,8 @@ static int cci__rc_connect(cci_endpoint_base_t *base, const char *address, const
     cci__rc_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
     status = ep->is_dead ? (int)CCI_ERR_DEVICE_DEAD
-                         : cci__rc_connect_locked(ep, &to, status == CCI_EAGAIN, data, data_len, attribute, context,
-                                                  timeout_ns);
+                         : cci__rc_connect_locked(ep, &to, status == CCI_EAGAIN, name ? &seek : NULL, data, data_len,
+                                                  attribute, context, timeout_ns);
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;

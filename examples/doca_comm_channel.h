@@ -23,11 +23,9 @@
  * name, [fe80::1%eth0]; with sisci the number of a node. Not set: they are on this computer. Between a BlueField and
  * its host that is the address of the DPU's end of tmfifo_net0, or of a network adapter's port.
  *
- * NAMES. A name makes a sequence of 8 ports out of 61000 to 65535. A service listens at the first that is free. A
- * client asks at one after the other; the request carries the name, and who has another name refuses it. A service asks
- * likewise at the ports that are taken before its own whether its name is there already; it waits for an answer for
- * DOCA_COMM_CHANNEL_ASK_MS. A firewall between the two must let these ports through. Anybody who reaches them can be a
- * client.
+ * NAMES. A name, by a hash of it, is that of a service of CCI, which stands for 8 ports out of 49152 to 65535, as
+ * cci_create_endpoint_at() says; the request carries all of it. A firewall between the two must let these ports
+ * through. Anybody who reaches them can be a client. One service of an address has a name.
  *
  * MESSAGES have up to 65,535 bytes with every device: what the network does not carry in one piece travels in several.
  * They arrive in order, each once, and none is lost while both sides live: where the receiver's queue is full the
@@ -66,8 +64,8 @@
  *     ep_get_send_queue_size                 that
  *     ep_set_recv_queue_size                 CCI_OPT_ENDPT_RECV_BUF_COUNT: likewise
  *     ep_get_recv_queue_size                 that
- *     ep_listen                              cci_create_endpoint_at() at the ports of the name
- *     ep_connect                             cci_create_endpoint(), cci_connect() to the ports of the name; waits for
+ *     ep_listen                              cci_create_endpoint_at() with the name
+ *     ep_connect                             cci_create_endpoint(), cci_connect() to the name; waits for
  *                                            the outcome, up to DOCA_COMM_CHANNEL_CONNECT_MS
  *     ep_get_event_channel                   two epoll descriptors over the OS handle of the endpoint
  *     ep_event_handle_arm_recv               cci_get_event() until there is none; then as EVENT CHANNELS says
@@ -282,22 +280,15 @@ doca_error_t doca_comm_channel_peer_addr_get_send_in_flight_messages(const struc
 #ifndef DOCA_COMM_CHANNEL_CONNECT_MS
 #define DOCA_COMM_CHANNEL_CONNECT_MS 3000 /* doca_comm_channel_ep_connect() waits for so long at most */
 #endif
-
-#ifndef DOCA_COMM_CHANNEL_ASK_MS
-#define DOCA_COMM_CHANNEL_ASK_MS 1000 /* doca_comm_channel_ep_listen() waits for who has the ports before its own */
-#endif
 #ifndef DOCA_COMM_CHANNEL_FLUSH_MS
 #define DOCA_COMM_CHANNEL_FLUSH_MS 2000 /* disconnecting waits for what was sent to arrive */
 #endif
 
 enum {
-    DOCA__CC_NAME = 120,    /* bytes of a service's name */
-    DOCA__CC_PORTS = 8,     /* of a name */
-    DOCA__CC_FIRST = 61000, /* above the ports that Linux gives to clients */
-    DOCA__CC_RANGE = 4536,
+    DOCA__CC_NAME = 120, /* bytes of a service's name */
+    DOCA__CC_SERVICE_NAME = 32,
     DOCA__CC_MESSAGE = 65535,
     DOCA__CC_QUEUE = 32768, /* the largest power of two that the setters take */
-    DOCA__CC_NEXT_MS = 200, /* a port that has not answered for so long is not waited for alone */
     DOCA__CC_HEAD = 4,      /* before each piece: the length of the whole message, least significant byte first */
     DOCA__CC_MAGIC = 8      /* before the name in a request */
 };
@@ -342,9 +333,8 @@ struct doca_comm_channel_ep_t {
     uint32_t queue_first, queue_count, queue_size;
     struct doca_comm_channel_addr_t *peers, *free_peers, *rests;
     uint64_t in_flight;
-    uint8_t asks[DOCA__CC_PORTS];            /* 1: a request to this port of the name is outstanding */
-    int asked;                               /* as many are */
-    cci_connection_t *found;                 /* what the client's requests have led to */
+    int is_asking;                           /* the client's request is outstanding */
+    cci_connection_t *found;                 /* what it has led to */
     struct doca_comm_channel_addr_t *server; /* its peer */
     int channels[2], bells[2];               /* for sending and receiving: epoll, and an eventfd in it */
     int armed[2], is_rung[2];                /* armed: the OS handle is in the epoll, too */
@@ -824,17 +814,9 @@ static void doca__cc_on_accept(cci_event_t *event) {
     cci_return_event(event);
 }
 
-/* The first port that accepts is the service; what other ports say is of no interest any more. */
 static void doca__cc_on_connect(struct doca_comm_channel_ep_t *ep, cci_event_t *event) {
-    int port;
-    for (port = 0; port < DOCA__CC_PORTS; port++)
-        if (event->connect.context == &ep->asks[port] && ep->asks[port]) {
-            ep->asks[port] = 0;
-            ep->asked--;
-        }
-    if (event->connect.status == CCI_SUCCESS && ep->found) {
-        cci_disconnect(event->connect.connection);
-    } else if (event->connect.status == CCI_SUCCESS) {
+    ep->is_asking = 0;
+    if (event->connect.status == CCI_SUCCESS) {
         ep->found = event->connect.connection;
         if (ep->server) {
             ep->server->connection = ep->found;
@@ -1003,12 +985,12 @@ doca_error_t doca_comm_channel_ep_get_recv_queue_size(struct doca_comm_channel_e
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
-/* The ports of a name, all different: FNV-1a gives the first and the step to the next. */
-static int doca__cc_port(const char *name, int number) {
-    uint32_t hash = 2166136261u;
-    for (; *name; name++) hash = ((hash ^ (uint8_t)*name) * 16777619u) & 0xffffffffu;
-    return DOCA__CC_FIRST +
-           (int)((hash % DOCA__CC_RANGE + (uint32_t)number * (1 + (hash >> 16) % 500)) % DOCA__CC_RANGE);
+/* A name as CCI has it, which takes no bytes that are not UTF-8 and no numbers: FNV-1a. The request has the whole. */
+static void doca__cc_service(const char *name, char service[DOCA__CC_SERVICE_NAME]) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *name; name++) hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+    snprintf(service, DOCA__CC_SERVICE_NAME, "doca-cc:%08lx%08lx", (unsigned long)(hash >> 32),
+             (unsigned long)(hash & 0xffffffffu));
 }
 
 static int doca__cc_configure(struct doca_comm_channel_ep_t *ep) {
@@ -1042,17 +1024,13 @@ static void doca__cc_close(struct doca_comm_channel_ep_t *ep) {
     ep->role = DOCA__CC_IDLE;
 }
 
-/* Makes the CCI endpoint, the service's at the first free port of its name; `*ports` becomes the number before that. */
-static doca_error_t doca__cc_open(struct doca_comm_channel_ep_t *ep, const char *name, doca__cc_role role, int *ports) {
+/* Makes the CCI endpoint, the service's with its name. */
+static doca_error_t doca__cc_open(struct doca_comm_channel_ep_t *ep, const char *name, doca__cc_role role) {
     cci_device_t *device = ep->dev->info.device;
-    int status = CCI_EBUSY;
-    if (role == DOCA__CC_CLIENT) status = cci_create_endpoint(device, 0, &ep->endpoint, &ep->fd);
-    for (*ports = 0; role == DOCA__CC_SERVICE && *ports < DOCA__CC_PORTS; ++*ports) {
-        char service[16];
-        snprintf(service, sizeof service, "%d", doca__cc_port(name, *ports));
-        status = cci_create_endpoint_at(device, service, 0, &ep->endpoint, &ep->fd);
-        if (status != CCI_EBUSY) break;
-    }
+    char service[DOCA__CC_SERVICE_NAME];
+    int status;
+    doca__cc_service(name, service);
+    status = cci_create_endpoint_at(device, role == DOCA__CC_SERVICE ? service : NULL, 0, &ep->endpoint, &ep->fd);
     if (status) {
         ep->endpoint = NULL;
         return status == CCI_EBUSY ? DOCA_ERROR_CONNECTION_ABORTED : doca__cc_error(status);
@@ -1061,8 +1039,7 @@ static doca_error_t doca__cc_open(struct doca_comm_channel_ep_t *ep, const char 
     ep->role = role;
     ep->found = NULL;
     ep->server = NULL;
-    ep->asked = 0;
-    memset(ep->asks, 0, sizeof ep->asks);
+    ep->is_asking = 0;
     doca__cc_open_channels(ep);
     status = doca__cc_configure(ep);
     if (status) doca__cc_close(ep);
@@ -1085,8 +1062,8 @@ static size_t doca__cc_choose(const char **text, const char *device) {
 }
 
 /* The URI without its port of where services are: what the environment says, or this endpoint's own. */
-static doca_error_t doca__cc_find_dpu(struct doca_comm_channel_ep_t *ep, int is_near, char *uri, size_t size) {
-    const char *given = is_near ? NULL : getenv("DOCA_COMM_CHANNEL_DPU");
+static doca_error_t doca__cc_find_dpu(struct doca_comm_channel_ep_t *ep, char *uri, size_t size) {
+    const char *given = getenv("DOCA_COMM_CHANNEL_DPU");
     size_t length = given ? doca__cc_choose(&given, ep->dev->info.device->name) : 0, scheme;
     char *own, *port;
     if (cci_get_opt(ep->endpoint, CCI_OPT_ENDPT_URI, &own)) return DOCA_ERROR_INITIALIZATION;
@@ -1104,42 +1081,27 @@ static doca_error_t doca__cc_find_dpu(struct doca_comm_channel_ep_t *ep, int is_
     return DOCA_SUCCESS;
 }
 
-static doca_error_t doca__cc_ask(struct doca_comm_channel_ep_t *ep, const char *name, const char *dpu, int port,
-                                 uint64_t wait_ms) {
-    char uri[512], data[DOCA__CC_MAGIC + DOCA__CC_NAME];
+/* Asks the service that has the name. DOCA_SUCCESS: ep->found is it. */
+static doca_error_t doca__cc_ask(struct doca_comm_channel_ep_t *ep, const char *name, const char *dpu) {
+    uint64_t end_ms = doca__cc_now_ms() + DOCA_COMM_CHANNEL_CONNECT_MS;
+    char uri[512], service[DOCA__CC_SERVICE_NAME], data[DOCA__CC_MAGIC + DOCA__CC_NAME];
+    size_t length = strlen(name);
     struct timeval timeout;
     int status;
-    size_t length = strlen(name);
-    snprintf(uri, sizeof uri, "%s:%d", dpu, doca__cc_port(name, port));
+    doca__cc_service(name, service);
+    snprintf(uri, sizeof uri, "%s/%s", dpu, service);
     memcpy(data, DOCA__CC_HELLO, DOCA__CC_MAGIC);
     memcpy(data + DOCA__CC_MAGIC, name, length);
-    timeout.tv_sec = (long)(wait_ms / 1000);
-    timeout.tv_usec = (long)(wait_ms % 1000 * 1000);
-    status = cci_connect(ep->endpoint, uri, data, (uint32_t)(DOCA__CC_MAGIC + length), CCI_CONN_ATTR_RO,
-                         &ep->asks[port], 0, &timeout);
+    timeout.tv_sec = DOCA_COMM_CHANNEL_CONNECT_MS / 1000;
+    timeout.tv_usec = DOCA_COMM_CHANNEL_CONNECT_MS % 1000 * 1000;
+    status = cci_connect(ep->endpoint, uri, data, (uint32_t)(DOCA__CC_MAGIC + length), CCI_CONN_ATTR_RO, NULL, 0,
+                         &timeout);
     if (status) return doca__cc_error(status);
-    ep->asks[port] = 1;
-    ep->asked++;
-    return DOCA_SUCCESS;
-}
-
-/* Asks at the first `ports` ports of a name, at the next one when all before have refused or kept silent for a while.
- * DOCA_SUCCESS: ep->found is the service. */
-static doca_error_t doca__cc_seek(struct doca_comm_channel_ep_t *ep, const char *name, const char *dpu, int ports,
-                                  uint64_t wait_ms) {
-    uint64_t now_ms = doca__cc_now_ms(), end_ms = now_ms + wait_ms, next_ms = now_ms;
-    int next = 0;
-    for (;; now_ms = doca__cc_now_ms()) {
-        doca_error_t result = DOCA_SUCCESS;
-        if (next < ports && now_ms < end_ms && (ep->asked == 0 || now_ms >= next_ms)) {
-            result = doca__cc_ask(ep, name, dpu, next++, end_ms - now_ms);
-            next_ms = now_ms + DOCA__CC_NEXT_MS;
-        }
-        if (result) return result;
+    for (ep->is_asking = 1;;) {
         doca__cc_work(ep);
         if (ep->found) return DOCA_SUCCESS;
-        if (now_ms >= end_ms || (next == ports && ep->asked == 0)) return DOCA_ERROR_CONNECTION_ABORTED;
-        if (ep->asked > 0) doca__cc_sleep(ep, next < ports && next_ms < end_ms ? next_ms : end_ms);
+        if (!ep->is_asking || doca__cc_now_ms() >= end_ms) return DOCA_ERROR_CONNECTION_ABORTED;
+        doca__cc_sleep(ep, end_ms);
     }
 }
 
@@ -1148,38 +1110,28 @@ static int doca__cc_is_name(const char *name) {
 }
 
 doca_error_t doca_comm_channel_ep_listen(struct doca_comm_channel_ep_t *local_ep, const char *name) {
-    char own[384];
-    doca_error_t result;
-    int taken;
     if (!local_ep || !doca__cc_is_name(name)) return DOCA_ERROR_INVALID_VALUE;
     if (local_ep->role != DOCA__CC_IDLE) return DOCA_ERROR_NOT_PERMITTED;
     if (!local_ep->dev || !local_ep->rep) return DOCA_ERROR_BAD_STATE;
-    result = doca__cc_open(local_ep, name, DOCA__CC_SERVICE, &taken);
-    if (result || taken == 0) return result;
-    result = doca__cc_find_dpu(local_ep, 1, own, sizeof own);
-    if (!result && doca__cc_seek(local_ep, name, own, taken, DOCA_COMM_CHANNEL_ASK_MS) == DOCA_SUCCESS)
-        result = DOCA_ERROR_CONNECTION_ABORTED; /* another service has this name */
-    if (result) doca__cc_close(local_ep);
-    return result;
+    return doca__cc_open(local_ep, name, DOCA__CC_SERVICE);
 }
 
 doca_error_t doca_comm_channel_ep_connect(struct doca_comm_channel_ep_t *local_ep, const char *name,
                                           struct doca_comm_channel_addr_t **peer_addr) {
     char dpu[384];
     doca_error_t result;
-    int none;
     if (!local_ep || !doca__cc_is_name(name) || !peer_addr) return DOCA_ERROR_INVALID_VALUE;
     if (local_ep->role != DOCA__CC_IDLE) return DOCA_ERROR_NOT_PERMITTED;
     if (!local_ep->dev) return DOCA_ERROR_BAD_STATE;
-    result = doca__cc_open(local_ep, name, DOCA__CC_CLIENT, &none);
+    result = doca__cc_open(local_ep, name, DOCA__CC_CLIENT);
     if (result) return result;
     local_ep->server = doca__cc_new_peer(local_ep, DOCA__CC_OPENING);
     if (local_ep->server)
         local_ep->server->is_known = 1;
     else
         result = DOCA_ERROR_NO_MEMORY;
-    if (!result) result = doca__cc_find_dpu(local_ep, 0, dpu, sizeof dpu);
-    if (!result) result = doca__cc_seek(local_ep, name, dpu, DOCA__CC_PORTS, DOCA_COMM_CHANNEL_CONNECT_MS);
+    if (!result) result = doca__cc_find_dpu(local_ep, dpu, sizeof dpu);
+    if (!result) result = doca__cc_ask(local_ep, name, dpu);
     if (result) {
         doca__cc_close(local_ep);
         return result;

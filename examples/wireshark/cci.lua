@@ -72,7 +72,7 @@ end
 local function add_proto_field(abbreviation, name, size, meaning)
     local key = abbreviation .. "/" .. size
     if proto_fields[key] then return proto_fields[key] end
-    local wide = name:match("token$") or name:match("key$") or name == "cookie" or name == "missing" or name == "bits"
+    local wide = name:match("token$") or name:match("key$") or name == "cookie" or name == "name" or name == "missing" or name == "bits"
     local shown = (wide or name == "version") and base.HEX or base.DEC
     local make = ({["1"] = ProtoField.uint8, ["2"] = ProtoField.uint16, ["4"] = ProtoField.uint32,
                    ["8"] = ProtoField.uint64})[size]
@@ -121,6 +121,7 @@ kind("Packet", 9, "GROUP", "24", "frames")
 kind("Packet", 10, "CLOSE", "24", "nothing")
 kind("Packet", 11, "CLOSED", "24", "nothing")
 kind("Packet", 12, "BUSY", "24", "nothing")
+kind("Packet", 13, "NOT_HERE", "24", "nothing")
 
 kind("Frame", 0, "PAD", "end", "R U G")
 kind("Frame", 1, "MESSAGE", "8+length", "R U G")
@@ -153,7 +154,7 @@ layout("Packet", "REQUEST", {
     {"version", 0, "1", "0xC1", "of the protocol"},
     {"type", 1, "1", "1", "of the packet"},
     {"attribute", 2, "1", "0..2", "0 RO: reliable and ordered; 1 RU: reliable, unordered; 2 UU: unreliable"},
-    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"flags", 3, "1", "0..1, 4..5", "bit 0: a checksum is behind the packet (section 13); bit 2: the server is asked for by name (section 5.5)"},
     {"client_index", 4, "4", "any", "chosen by the client: it finds the connection by it"},
     {"client_token", 8, "8", "any", "chosen by the client: unguessable, new for each connection"},
     {"cookie", 16, "8", "any", "0 at first, then what a COOKIE brought"},
@@ -163,9 +164,10 @@ layout("Packet", "REQUEST", {
     {"unit", 34, "2", "0..1024", "bytes of the data in each piece but the last"},
     {"offset", 36, "2", "0..1023", "of this piece in the data"},
     {"length", 38, "2", "0..1024", "bytes of this piece"},
-    {"reserved_40", 40, "8", "0", ""},
+    {"name", 40, "8", "any", "with bit 2 of the flags: what the name stands for, and in bits 0 to 2 the place of the port"},
     {"piece", 48, "length", "any", "of the request data"},
 }, {
+    "flags >= 4 and name >= 8 or flags < 4 and name == 0",
     "offset == 0 and length == data_len or unit >= 32 and offset < data_len",
     "offset == 0 and length == data_len or offset % unit == 0",
     "offset == 0 and length == data_len or length == min(unit, data_len - offset)",
@@ -307,6 +309,16 @@ layout("Packet", "BUSY", {
     {"client_token", 8, "8", "any", "of the REQUEST"},
     {"sender_index", 16, "4", "0", ""},
     {"number", 20, "4", "0", ""},
+})
+
+layout("Packet", "NOT_HERE", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "13", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"client_index", 4, "4", "any", "of the REQUEST"},
+    {"client_token", 8, "8", "any", "of the REQUEST"},
+    {"name", 16, "8", "8..ones(64)", "of the REQUEST, with the place of the port"},
 })
 
 layout("Frame", "PAD", {
@@ -455,7 +467,7 @@ layout("Packet", "SEALED", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "1, 3..7, 9..11", "of the packet"},
     {"attribute", 2, "1", "0..2", ""},
-    {"flags", 3, "1", "2..3", ""},
+    {"flags", 3, "1", "2..3, 6..7", ""},
     {"first_index", 4, "4", "any", "as in the layout of the type"},
     {"first_token", 8, "8", "1..ones(64)", "as in the layout of the type; of a GROUP its sender's"},
     {"others", 16, "end-16", "any", "as in the layout of the type, then encrypted bytes, then the tag"},
@@ -616,7 +628,7 @@ end
 -- Whether a packet begins at `at`, counted from 0.
 local function begins(raw, at)
     local version, type, attribute, flags = raw:byte(at + 1, at + 4)
-    return #raw - at >= 24 and version == 0xC1 and kinds.Packet[type] and attribute <= 2 and flags <= 3
+    return #raw - at >= 24 and version == 0xC1 and kinds.Packet[type] and attribute <= 2 and flags <= 7
 end
 
 -- The length of the packets of a train; nil if there is one packet only. That of a handshake, perhaps of several
@@ -626,9 +638,9 @@ local function spacing(buffer)
     local raw = buffer:raw()
     if #raw < 48 then return nil end
     local made, flags = kinds.Packet[raw:byte(2)], raw:byte(4)
-    if made and made.what ~= "frames" and flags < 2 then
+    if made and made.what ~= "frames" and flags % 4 < 2 then
         local size = tonumber(made.size) or made.name == "REQUEST" and 48 + raw:byte(39) + 256 * raw:byte(40)
-        size = size and size + 4 * flags
+        size = size and size + 4 * (flags % 2)
         local at = 0
         while size and at < #raw and begins(raw, at) do at = at + size end
         if size and at >= #raw and #raw > size then return size end

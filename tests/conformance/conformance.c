@@ -551,7 +551,7 @@ static int do_wrong(const pair_t *pair, wrong_t what, cci_rma_handle_t *handle) 
     memset(&none, 0xa5, sizeof none);
     switch (what) {
     case WRONG_NO_DEVICE: return make_at(pair, &stranger, NULL);
-    case WRONG_NO_SERVICE: return make_at(pair, NULL, "no-such-service");
+    case WRONG_NO_SERVICE: return make_at(pair, NULL, "no-\xff-service");
     case WRONG_SERVICE_TAKEN: return make_at(pair, NULL, strrchr(pair->a->uri, ':') + 1);
     case WRONG_NO_SCHEME: return connect_to(pair, "192.0.2.1:80");
     case WRONG_FOREIGN_SCHEME: return connect_to(pair, "durian://host:80");
@@ -579,7 +579,7 @@ TEST(refusals_logged, ANYWHERE, "each refusal has its status, and one line in th
         const char *words;
     } wanted[WRONG_COUNT] = {
         {CCI_EINVAL, "the device is none of those"},
-        {CCI_EINVAL, "the service \"no-such-service\" is neither a port number nor a name"},
+        {CCI_EINVAL, "-service\" is neither a port number nor a name of 1 to 120 bytes"},
         {CCI_EBUSY, "\" is taken: choose another"},
         {CCI_EINVAL, "\"192.0.2.1:80\": it does not begin with a transport"},
         {CCI_EINVAL, "this program has no transport durian"},
@@ -670,7 +670,7 @@ TEST(create_busy, ANYWHERE, "cci_create_endpoint_at() tells that a service is ta
 TEST(create_service, ANYWHERE, "cci_create_endpoint_at() refuses what is no service") {
     cci_endpoint_t *endpoint = NULL;
     (void)state;
-    assert_int_equal(cci_create_endpoint_at(NULL, "no-such-service", 0, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_create_endpoint_at(NULL, "caf\xe9", 0, &endpoint, NULL), CCI_EINVAL);
     assert_int_equal(cci_create_endpoint_at(NULL, "", 0, &endpoint, NULL), CCI_EINVAL);
     assert_int_equal(cci_create_endpoint_at(NULL, "99999999999", 0, &endpoint, NULL), CCI_EINVAL);
 }
@@ -1190,6 +1190,276 @@ TEST(connect_self, ANYWHERE, "[1.3.5] an endpoint can connect to itself") {
         drop(event);
         await_send(a, pair.bc, as_context(9), CCI_SUCCESS);
     }
+}
+
+/* ---- services by name ------------------------------------------------------------------------------------------------------ */
+
+/* The ports of a name, as wire.md says, calculated by itself. */
+static void ports_of(const char *name, uint32_t ports[8]) {
+    uint64_t hash = 0xcbf29ce484222325u, mixed, step;
+    uint32_t i;
+    for (i = 0; name[i] != '\0'; i++) {
+        hash = (hash ^ (uint8_t)name[i]) * 0x100000001b3u;
+    }
+    mixed = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93u;
+    mixed = (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93u;
+    mixed ^= mixed >> 32;
+    step = (mixed >> 32) | 1;
+    for (i = 0; i < 8; i++) {
+        ports[i] = 49152 + (uint32_t)((mixed + i * step) % 16384);
+    }
+}
+
+/* The URI of a name, where that server is. */
+static const char *uri_of_name(const side_t *server, const char *name) {
+    static char uri[512];
+    const char *end = on_sim ? strstr(server->uri, "://") + 3 : strrchr(server->uri, ':');
+    snprintf(uri, sizeof uri, "%.*s%s/%s", (int)(end - server->uri), server->uri, on_sim ? "host" : "", name);
+    return uri;
+}
+
+static side_t *server_at(const side_t *other, uint32_t port) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", (unsigned)port);
+    return side_open_at(other->ep->device, text);
+}
+
+static uint32_t port_of(const side_t *server) {
+    return (uint32_t)strtoul(service_of(server), NULL, 10);
+}
+
+/* Connects to a name, which that server has, and to nobody else. */
+static pair_t connect_name(side_t *client, side_t *server, const char *name) {
+    side_t named = *server;
+    pair_t pair;
+    named.uri = (char *)(uintptr_t)uri_of_name(server, name);
+    assert_int_equal(cci_connect(client->ep, named.uri, "hello", 5, CCI_CONN_ATTR_RO, &context_a, 0, NULL), CCI_SUCCESS);
+    pair.a = client;
+    pair.b = server;
+    {
+        cci_event_t *event = await(server, CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(event->request.data_len, 5);
+        assert_memory_equal(event->request.data_ptr, "hello", 5);
+        assert_int_equal(cci_accept(event, &context_b), CCI_SUCCESS);
+        drop(event);
+        event = await(client, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        pair.ac = event->connect.connection;
+        drop(event);
+        event = await(server, CCI_EVENT_ACCEPT);
+        assert_int_equal(event->accept.status, CCI_SUCCESS);
+        pair.bc = event->accept.connection;
+        drop(event);
+    }
+    round_trip(&pair);
+    return pair;
+}
+
+TEST(name_connect, ANYWHERE, "[DOCA listen/connect by name] a client connects to the name of a server, without its port") {
+    side_t *client = side_open(), *server = side_open_at(client->ep->device, "storage");
+    (void)state;
+    (void)connect_name(client, server, "storage");
+}
+
+TEST(name_port, ANYWHERE, "[DOCA listen/connect by name] a server takes the first port of its name, and has it in its URI") {
+    side_t *client = side_open(), *server = side_open_at(client->ep->device, "storage");
+    uint32_t ports[8];
+    (void)state;
+    ports_of("storage", ports);
+    assert_int_equal(port_of(server), ports[0]);
+    (void)connect_sides(client, server, CCI_CONN_ATTR_RU);
+}
+
+TEST(name_limits, ANYWHERE, "[DOCA listen/connect by name] names have 1 to 120 bytes of UTF-8; what has not is CCI_EINVAL, and logged") {
+    static const char *const bad[] = {"", "\x80", "caf\xe9", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xf8\x88\x80\x80\x80"};
+    static const char *const good[] = {"a", "3par", "caf\xc3\xa9", "\xe2\x82\xac/\xf0\x9f\x98\x80", "a b:c/d"};
+    side_t *client = side_open();
+    cci_endpoint_t *endpoint = NULL;
+    char name[122];
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(cci_create_endpoint_at(client->ep->device, good[i], 0, &endpoint, NULL), CCI_SUCCESS);
+        assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+    }
+    memset(name, 'n', sizeof name);
+    name[120] = '\0';
+    (void)connect_name(client, side_open_at(client->ep->device, name), name);
+    name[120] = 'n';
+    name[121] = '\0';
+    for (i = 0; i <= sizeof bad / sizeof *bad; i++) {
+        const char *text = i < sizeof bad / sizeof *bad ? bad[i] : name;
+        log_text[0] = '\0';
+        assert_int_equal(cci_create_endpoint_at(client->ep->device, text, 0, &endpoint, NULL), CCI_EINVAL);
+        assert_non_null(strstr(log_text, "the service \""));
+        log_text[0] = '\0';
+        assert_int_equal(cci_connect(client->ep, uri_of_name(client, text), NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+        assert_non_null(strstr(log_text, *text == '\0' ? "no name of a service behind /" : "a name of 1 to 120 bytes of UTF-8"));
+    }
+}
+
+TEST(name_busy, ANYWHERE, "[DOCA listen/connect by name] two servers of one name on one address: CCI_EBUSY, until the first has gone") {
+    side_t *client = side_open(), *server = side_open_at(client->ep->device, "storage"), *other;
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    log_text[0] = '\0';
+    assert_int_equal(cci_create_endpoint_at(client->ep->device, "storage", 0, &endpoint, NULL), CCI_EBUSY);
+    assert_non_null(strstr(log_text, "the service \"storage\" is taken"));
+    other = side_open_at(client->ep->device, "storages");
+    (void)connect_name(client, server, "storage");
+    (void)connect_name(client, other, "storages");
+    side_destroy(server);
+    (void)connect_name(client, side_open_at(client->ep->device, "storage"), "storage");
+}
+
+TEST(name_shared, ON_HOST, "[DOCA listen/connect by name] several endpoints can share a port, but not a name") {
+    side_t *client = side_open();
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    assert_int_equal(cci_create_endpoint_at(client->ep->device, "storage", CCI_ENDPOINT_SHARED, &endpoint, NULL), CCI_ERR_NOT_IMPLEMENTED);
+    assert_null(endpoint);
+}
+
+TEST(name_clash, ANYWHERE, "[DOCA listen/connect by name] two names with the same first port: each client comes to its own server") {
+    static uint16_t first_with[16384];
+    side_t *client = side_open(), *first, *second;
+    char names[2][16];
+    uint32_t ports[2][8], i;
+    (void)state;
+    memset(first_with, 0, sizeof first_with);
+    for (i = 1;; i++) {
+        snprintf(names[1], sizeof names[1], "name-%u", (unsigned)i);
+        ports_of(names[1], ports[1]);
+        if (first_with[ports[1][0] - 49152] != 0) {
+            break;
+        }
+        first_with[ports[1][0] - 49152] = (uint16_t)i;
+    }
+    snprintf(names[0], sizeof names[0], "name-%u", (unsigned)first_with[ports[1][0] - 49152]);
+    ports_of(names[0], ports[0]);
+    assert_int_equal(ports[0][0], ports[1][0]);
+    first = side_open_at(client->ep->device, names[0]);
+    second = side_open_at(client->ep->device, names[1]);
+    assert_int_equal(port_of(first), ports[0][0]);
+    assert_int_equal(port_of(second), ports[1][1]);
+    (void)connect_name(client, second, names[1]);
+    (void)connect_name(client, first, names[0]);
+    side_destroy(first); /* from the first port nobody answers now */
+    (void)connect_name(client, second, names[1]);
+}
+
+TEST(name_beside_numbers, ANYWHERE, "[DOCA listen/connect by name] a server without a name at a name's port is not taken for the one that is sought") {
+    side_t *client = side_open(), *server;
+    uint32_t ports[8], i;
+    (void)state;
+    ports_of("storage", ports);
+    for (i = 0; i < 7; i++) {
+        side_t *foreign = server_at(client, ports[i]);
+        foreign->deaf = i == 3; /* it says nothing, or not in time */
+    }
+    server = side_open_at(client->ep->device, "storage");
+    assert_int_equal(port_of(server), ports[7]);
+    (void)connect_name(client, server, "storage");
+    for (i = 0; i < (uint32_t)side_count; i++) {
+        assert_null(take(&sides[i], CCI_EVENT_CONNECT_REQUEST));
+    }
+    (void)server_at(client, 65535);
+}
+
+TEST(name_all_taken, ANYWHERE, "[DOCA listen/connect by name] where all ports of a name are taken, the server gets CCI_EBUSY") {
+    side_t *client = side_open();
+    cci_endpoint_t *endpoint = NULL;
+    uint32_t ports[8], i;
+    (void)state;
+    ports_of("storage", ports);
+    for (i = 0; i < 8; i++) {
+        (void)server_at(client, ports[i]);
+    }
+    assert_int_equal(cci_create_endpoint_at(client->ep->device, "storage", 0, &endpoint, NULL), CCI_EBUSY);
+}
+
+TEST(name_nobody, ANYWHERE, "[DOCA listen/connect by name] where nobody has the name, the time for connecting is what ends the search") {
+    side_t *client = side_open();
+    uint32_t ports[8], i;
+    (void)state;
+    expect_connect_timeout(client, uri_of_name(client, "storage"));
+    ports_of("storage", ports);
+    for (i = 0; i < 8; i++) {
+        (void)server_at(client, ports[i]);
+    }
+    log_text[0] = '\0';
+    expect_connect_timeout(client, uri_of_name(client, "storage"));
+    if (!on_sisci) {
+        assert_non_null(strstr(log_text, "no server of that name has answered"));
+    }
+}
+
+TEST(name_restart, ANYWHERE, "[DOCA listen/connect by name] a server that comes back at another port of its name is found, also by who asks already") {
+    side_t *client = side_open(), *server = side_open_at(client->ep->device, "storage"), *again;
+    cci_event_t *event;
+    uint32_t ports[8];
+    (void)state;
+    ports_of("storage", ports);
+    (void)connect_name(client, server, "storage");
+    side_destroy(server);
+    (void)server_at(client, ports[0]);
+    assert_int_equal(cci_connect(client->ep, uri_of_name(client, "storage"), NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    elapse(long_or_short_ns(700 * MILLISECOND_NS, 100 * MILLISECOND_NS));
+    again = side_open_at(client->ep->device, "storage");
+    assert_int_equal(port_of(again), ports[1]);
+    event = await(again, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    drop(event);
+    event = await(client, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    drop(event);
+    drop(await(again, CCI_EVENT_ACCEPT));
+    (void)connect_name(client, again, "storage");
+}
+
+TEST(name_rejected, ANYWHERE, "[DOCA listen/connect by name] when the server of the name rejects a client, its search ends with CCI_ECONNREFUSED") {
+    side_t *client = side_open(), *server = side_open_at(client->ep->device, "storage");
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(cci_connect(client->ep, uri_of_name(server, "storage"), NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(server, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_reject(event), CCI_SUCCESS);
+    drop(event);
+    event = await(client, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ECONNREFUSED);
+    drop(event);
+}
+
+TEST(name_slow, ANYWHERE, "[DOCA listen/connect by name] a server that decides late is asked again at its port, and its client gets its answer") {
+    side_t *client = side_open(), *server = side_open_at(client->ep->device, "storage");
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(cci_connect(client->ep, uri_of_name(server, "storage"), NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(server, CCI_EVENT_CONNECT_REQUEST);
+    elapse(long_or_short_ns(3 * SECOND_NS, 300 * MILLISECOND_NS));
+    assert_null(take(server, CCI_EVENT_CONNECT_REQUEST));
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    drop(event);
+    event = await(client, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    drop(event);
+}
+
+TEST(name_frugal, ON_SIM, "[DOCA listen/connect by name] a search asks each port at once in turn, then eight ports in a second, one at a time") {
+    side_t *client = side_open();
+    uint64_t before, first_ns = sim.now_ns;
+    struct timeval never = {60, 0};
+    (void)state;
+    before = sim.sent_count;
+    assert_int_equal(cci_connect(client->ep, uri_of_name(client, "storage"), NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &never), CCI_SUCCESS);
+    while (sim.sent_count < before + 8) {
+        assert_true(sim.now_ns < first_ns + 200 * MILLISECOND_NS);
+        elapse(MILLISECOND_NS);
+    }
+    elapse(10 * SECOND_NS);
+    before = sim.sent_count;
+    elapse(10 * SECOND_NS);
+    assert_in_range(sim.sent_count - before, 40, 90);
 }
 
 TEST(connect_unicast, ANYWHERE, "[4.4.3.1] reliable connections and UU are unicast only, UU_MC is for groups only") {

@@ -12,7 +12,6 @@
 static unsigned silence_ms, connect_ms; /* long, except where a test waits for them to be over */
 #define DOCA_COMM_CHANNEL_SILENCE_MS silence_ms
 #define DOCA_COMM_CHANNEL_CONNECT_MS connect_ms
-#define DOCA_COMM_CHANNEL_ASK_MS connect_ms
 #define DOCA_COMM_CHANNEL_FLUSH_MS 20000
 #define DOCA_COMM_CHANNEL_IMPLEMENTATION
 #include <stdlib.h>
@@ -581,24 +580,19 @@ static void taken_ports(void **state) {
     struct doca_dev *dev = open_device();
     cci_endpoint_t *mute;
     cci_os_handle_t fd;
-    char port[16];
+    char port[16], *own;
     other_t other;
     addr_t *peer;
     ep_t *ep;
-    int i, j, distinct = 1;
     (void)state;
-    for (i = 0; i < DOCA__CC_PORTS; i++) {
-        MUST(doca__cc_port(service, i) >= 61000 && doca__cc_port(service, i) <= 65535);
-        for (j = 0; j < i; j++) {
-            distinct &= doca__cc_port(service, i) != doca__cc_port(service, j);
-        }
-    }
-    MUST(distinct);
-    snprintf(port, sizeof port, "%d", doca__cc_port(service, 0));
+    ep = make_service();
+    OK(doca_comm_channel_ep_listen(ep, service));
+    MUST(cci_get_opt(ep->endpoint, CCI_OPT_ENDPT_URI, &own) == CCI_SUCCESS);
+    snprintf(port, sizeof port, "%s", strrchr(own, ':') + 1);
+    free(own);
+    unmake(ep);
     MUST(cci_create_endpoint_at(dev->info.device, port, 0, &mute, &fd) == CCI_SUCCESS);
-    connect_ms = SOON_MS; /* one that never answers is asked */
     other = start_echo();
-    connect_ms = PATIENCE_MS;
     ep = connected(&peer);
     talk_once(ep, peer, 4);
     unmake(ep);
@@ -609,9 +603,14 @@ static void taken_ports(void **state) {
 
 static void one_that_refuses(void) {
     ep_t *ep = make_service();
-    int taken;
-    /* A service of another name that sits where this name begins. */
-    MUST(doca__cc_open(ep, service, DOCA__CC_SERVICE, &taken) == DOCA_SUCCESS && taken == 0);
+    char port[16], *own;
+    /* An endpoint of no name that sits where this name begins. */
+    OK(doca_comm_channel_ep_listen(ep, service));
+    MUST(cci_get_opt(ep->endpoint, CCI_OPT_ENDPT_URI, &own) == CCI_SUCCESS);
+    snprintf(port, sizeof port, "%s", strrchr(own, ':') + 1);
+    free(own);
+    MUST(cci_destroy_endpoint(ep->endpoint) == CCI_SUCCESS);
+    MUST(cci_create_endpoint_at(ep->dev->info.device, port, 0, &ep->endpoint, &ep->fd) == CCI_SUCCESS);
     ep->name[0] = 'T';
     say(control, 'r');
     serve_until_told(ep, control);
@@ -1397,13 +1396,14 @@ static void strangers(void) {
     cci_endpoint_t *endpoint;
     cci_connection_t *connection;
     cci_event_t *event;
-    char uri[500], request[200], *own;
+    char uri[500], request[200], named[DOCA__CC_SERVICE_NAME], *own;
     uint32_t length = 8 + (uint32_t)strlen(service), i, events = 1u << CCI_EVENT_DISCONNECT;
     MUST(cci_create_endpoint(dev->info.device, 0, &endpoint, NULL) == CCI_SUCCESS);
     MUST(cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events) == CCI_SUCCESS);
     MUST(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &own) == CCI_SUCCESS);
     *strrchr(own, ':') = 0;
-    snprintf(uri, sizeof uri, "%s:%d", own, doca__cc_port(service, 0));
+    doca__cc_service(service, named);
+    snprintf(uri, sizeof uri, "%s/%s", own, named);
     snprintf(request, sizeof request, "DOCA-CC\1%s", service);
     MUST(connect_as(endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO) == NULL);
     MUST(connect_as(endpoint, uri, request, length - 1, CCI_CONN_ATTR_RO) == NULL);

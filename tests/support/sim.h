@@ -567,6 +567,9 @@ SIM_FN int sim_resolve(void *link, const char *address, cci_link_addr_t *to) {
     uint32_t number;
     int is_group = address[0] == 'g';
     (void)link;
+    if (strchr(address, ':') != NULL) { /* behind a host, of which there is one */
+        address = strchr(address, ':') + 1;
+    }
     if (sim_parse_number(address + is_group, &number) != CCI_SUCCESS) {
         return CCI_EINVAL;
     }
@@ -646,6 +649,12 @@ static const cci_link_t sim_link = {CCI_LINK_VERSION, sim_open,     sim_close, s
 
 /* ---- the transport ----------------------------------------------------------------------------------------------------- */
 
+/* There are numbers, and else names. */
+SIM_FN int sim_service_port(const char *service) {
+    uint32_t number;
+    return sim_parse_number(service, &number) == CCI_SUCCESS ? (int)(number & 0x7fffffff) : -1;
+}
+
 SIM_FN void sim_describe(uint8_t index, cci_device_desc_t *desc) {
     static const char *const names[SIM_DEVICE_COUNT] = {"sim0", "sim1"};
     memset(desc, 0, sizeof *desc);
@@ -657,6 +666,7 @@ SIM_FN void sim_describe(uint8_t index, cci_device_desc_t *desc) {
     desc->rate = 1000000000u;
     memset(desc->pci, 0xff, sizeof desc->pci);
     desc->data[0] = index;
+    desc->service_port = sim_service_port;
 }
 
 SIM_FN int sim_discover(const cci_transport_t *self, void *list, int (*add)(void *list, const cci_device_desc_t *desc),

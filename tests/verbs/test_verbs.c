@@ -602,6 +602,52 @@ static void service_of_device(void **state) {
     assert_int_equal(cci_create_endpoint(NULL, 0, &second, NULL), CCI_EBUSY);
 }
 
+/* A server by name in one of the modes, at the first port that is free, also where another program has its first; and one
+ * of no name in its place, which is not taken for it. */
+static void names_in(const char *mode) {
+    struct timeval half = {0, 500000};
+    cci_device_t *const *devices;
+    struct sockaddr_in at;
+    cci_event_t *event;
+    char text[512];
+    int other = socket(AF_INET, SOCK_DGRAM, 0), first;
+    snprintf(text, sizeof text,
+             "[left]\ntransport = verbs\ndevice = fake0\nmode = %s\n[right]\ntransport = verbs\ndevice = fake1\nmode = %s\n",
+             mode, mode);
+    assert_int_equal(configured(text, ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &left_fd), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint_at(devices[1], "storage", 0, &right, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint_at(devices[1], "storage", 0, &right, NULL), CCI_EBUSY);
+    (void)connect_to("verbs://127.0.0.2/storage");
+    first = atoi(strrchr(uri_of(right), ':') + 1);
+    assert_in_range(first, 49152, 65535);
+    assert_int_equal(cci_destroy_endpoint(right), CCI_SUCCESS);
+    memset(&at, 0, sizeof at);
+    at.sin_family = AF_INET;
+    at.sin_port = htons((uint16_t)first);
+    assert_int_equal(inet_pton(AF_INET, "127.0.0.2", &at.sin_addr), 1);
+    assert_int_equal(bind(other, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(cci_create_endpoint_at(devices[1], "storage", 0, &right, NULL), CCI_SUCCESS);
+    assert_true(atoi(strrchr(uri_of(right), ':') + 1) != first);
+    (void)connect_to("verbs://127.0.0.2/storage");
+    assert_int_equal(cci_destroy_endpoint(right), CCI_SUCCESS);
+    assert_int_equal(close(other), 0);
+    snprintf(text, sizeof text, "%d", first);
+    assert_int_equal(cci_create_endpoint_at(devices[1], text, 0, &right, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_connect(left, "verbs://127.0.0.2/storage", "hello", 5, CCI_CONN_ATTR_RO, NULL, 0, &half), CCI_SUCCESS);
+    event = next_event(left, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    cci_return_event(event);
+    finalize();
+}
+
+static void names(void **state) {
+    (void)state;
+    names_in("ud");
+    names_in("rc");
+}
+
 /* ---- traffic ------------------------------------------------------------------------------------------------------ */
 
 static void messages(void **state) {
@@ -3342,6 +3388,7 @@ int main(int argc, char **argv) {
         TEST(bad_keys, "a bad value or key is an error that names line and reason"),
         TEST(keys_work, "keys reach the hardware"),
         TEST(service_of_device, "the device's service is where its endpoints are, and one can be there"),
+        TEST(names, "both modes: a client finds the server of a name, wherever it is, and nobody else"),
         TEST(messages, "messages of all sizes arrive; short ones travel inline, few sends ask for completions"),
         TEST(small_device, "a device that can do little is enough"),
         TEST(batches, "many packets are posted at once"),

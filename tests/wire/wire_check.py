@@ -263,7 +263,7 @@ class Document:
                     if len(b) < behind or crc32c(b[:-behind]) != int.from_bytes(b[-behind:], 'little'):
                         raise Wrong('the checksum is wrong')
                     b = b[:-behind]
-                elif b[at_flags] >> bit & 1:
+                elif b[at_flags] >> bit & 1 and ('Packet', flag) in self.layouts:
                     fields, size = self.layouts[('Packet', flag)].decode(b, 0, len(b), self.parts)
                     return [(('packet', flag), 0, fields, size)]
         found = [self.decode_one(self.packets, 'packet', b, 0, b[at_type])]
@@ -455,13 +455,14 @@ class Rules:
         if not known:
             self.hold('token-new', token not in self.sides, 'token %016x was a server\'s' % token)
             known = self.requests[token] = {'facts': facts, 'pieces': {}, 'cookies': set(), 'accept': None,
-                                            'answers': {}, 'longest': 0, 'proven': False}
+                                            'answers': {}, 'longest': 0, 'proven': False, 'names': set()}
             side = Side(token, p['client_index'], p['attribute'])
             self.sides[token] = side
         self.hold('request-once', known['facts'] == facts, 'facts differ: %s, %s' % (known['facts'], facts))
         piece = known['pieces'].setdefault((p['offset'], p['length']), p['piece'])
         self.hold('request-once', piece == p['piece'], 'other data than before')
         known['longest'] = max(known['longest'], len(datagram.bytes))
+        known['names'].add(p['name'])
         if p['cookie']:
             known['proven'] = True
             self.hold('cookie-returned', p['cookie'] in known['cookies'], 'cookie %016x is unknown' % p['cookie'])
@@ -520,6 +521,11 @@ class Rules:
         known = self.answered('busy-answers', p)
         if known:
             self.hold('busy-answers', not known['accept'], 'busy after it was accepted')
+
+    def not_here(self, p):
+        known = self.answered('not-here-answers', p)
+        if known:
+            self.hold('not-here-answers', p['name'] in known['names'], 'name %016x was not asked for' % p['name'])
 
     def receiver(self, rule, p):
         """The side that a packet is for."""
@@ -736,7 +742,7 @@ class Rules:
     def packet(self, datagram, items):
         (_, name), _, p, _ = items[0]
         token = p.get('first_token', p.get('receiver_token', p.get('client_token')))
-        if token and name not in ('COOKIE', 'BUSY', 'RESET'):
+        if token and name not in ('COOKIE', 'BUSY', 'NOT_HERE', 'RESET'):
             sealed = name == 'SEALED'
             self.hold('sealed-apart', self.sealed.setdefault(token, sealed) == sealed, 'sealed and not sealed')
         if name == 'SEALED':
@@ -759,7 +765,7 @@ class Rules:
 
 RULES = ('request-once', 'cookie-answers', 'cookie-returned', 'accept-answers', 'reject-answers', 'confirm-follows',
          'answer-pieces', 'answer-proven',
-         'confirmed-follows', 'close-follows', 'closed-follows', 'busy-answers', 'data-follows', 'reset-answers',
+         'confirmed-follows', 'close-follows', 'closed-follows', 'busy-answers', 'not-here-answers', 'data-follows', 'reset-answers',
          'token-new', 'number-increases', 'ack-names-sent', 'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers',
          'nack-names-sent', 'taken-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed', 'read-answered',
          'denied-answers', 'atomic-number', 'group-by-multicast')

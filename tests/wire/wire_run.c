@@ -141,6 +141,31 @@ static void show_new_address(side_t *a, side_t *b) {
     assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
 }
 
+/* A server by name whose first port somebody else has, who says so. */
+static void show_name(side_t *a) {
+    side_t *server = side_open_at(a->ep->device, "storage"), *other;
+    char port[16], uri[200];
+    cci_event_t *event;
+    int host = on_sim ? 6 : (int)(strrchr(a->uri, ':') - a->uri);
+    snprintf(port, sizeof port, "%s", strrchr(server->uri, on_sim ? '/' : ':') + 1);
+    side_close(server);
+    other = side_open_at(a->ep->device, port);
+    server = side_open_at(a->ep->device, "storage");
+    snprintf(uri, sizeof uri, "%.*s%s/storage", host, a->uri, on_sim ? "host" : "");
+    assert_int_equal(cci_connect(a->ep, uri, message, 300, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(server, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    drop(event);
+    event = await(a, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(event->connect.connection), CCI_SUCCESS);
+    drop(event);
+    drop(await(server, CCI_EVENT_ACCEPT));
+    side_close(server);
+    side_close(other);
+    side_count -= 2;
+}
+
 static void show_group(side_t *a, side_t *b) {
     cci_connection_t *ends[2];
     side_t *sides_of[2];
@@ -309,6 +334,7 @@ TEST(all, ANYWHERE, "each kind of packet and frame is on the wire, and every ope
     show_atomics(a, b, CCI_CONN_ATTR_RU);
     show_keepalive(a, b);
     show_withdrawal(a, b);
+    show_name(a);
 }
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
