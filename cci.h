@@ -746,8 +746,8 @@ typedef enum cci_opt_name {
      * cci_conn_stats_t tells; 0, the default, ends it. Takes about 150 bytes for each connection. CCI_ERANGE: another
      * value. CCI_ENOMEM */
     CCI_OPT_ENDPT_CONN_STATS,
-    /* cci_os_handle_t, get: a second descriptor, for whoever sends; see cci_arm_os_handle(). It belongs to the endpoint;
-     * the first call makes it. CCI_EINVAL: the endpoint has no OS handle. CCI_ERR_NOT_IMPLEMENTED: there are no
+    /* cci_os_handle_t, get: a second descriptor, for whoever sends; see cci_arm_os_handle(). It belongs to the
+     * endpoint; the first call makes it. CCI_EINVAL: the endpoint has no OS handle. CCI_ERR_NOT_IMPLEMENTED: there are no
      * descriptors, or the transport can't. CCI_ENOMEM: no more files can be open */
     CCI_OPT_ENDPT_SEND_FD
 } cci_opt_name_t;
@@ -3977,7 +3977,7 @@ static uint32_t cci__utf8_length(const char *text) {
 }
 
 /* What a text stands for as the name of a service (wire.md, section 5.6); CCI_EINVAL if it is none. */
-CCI_API int cci_conn_name(const char *text, cci_conn_name_t *name) {
+CCI_API int cci_conn_hash_name(const char *text, cci_conn_name_t *name) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), mixed;
     uint32_t i, length = 0, more;
     for (; text[length]; length += more)
@@ -4006,10 +4006,18 @@ CCI_API void cci_conn_write_port(uint32_t port, char text[6]) {
 CCI_API uint64_t cci_conn_named_port(const char *service, const char *name_text, char port[6]) {
     cci_conn_name_t name;
     port[0] = '\0';
-    if (!name_text || name_text - service != 6 || cci_conn_name(name_text, &name) != CCI_SUCCESS) return 0;
+    if (!name_text || name_text - service != 6 || cci_conn_hash_name(name_text, &name) != CCI_SUCCESS) return 0;
     memcpy(port, service, 5);
     port[5] = '\0';
     return name.id;
+}
+
+/* Where the last colon of a text of at most `most` bytes is, or where the text ends if it has none. */
+static size_t cci__last_colon(const char *text, size_t most) {
+    size_t length, colon = most;
+    for (length = 0; length < most && text[length]; length++)
+        if (text[length] == ':') colon = length;
+    return colon < length ? colon : length;
 }
 
 /* Client: where the server may be. `address` is "host/" and the name behind it. A status as of the link's `resolve`;
@@ -4019,8 +4027,8 @@ CCI_API int cci_conn_find_ports(cci_conn_seek_t *seek, const cci_link_t *link, v
     char text[320];
     size_t host = (size_t)(name - address) - 1;
     uint32_t i;
-    int status = cci_conn_name(name, &seek->name);
-    if (host + 8 > sizeof text || (address[0] != '[' && memchr(address, ':', host))) status = CCI_EINVAL;
+    int status = cci_conn_hash_name(name, &seek->name);
+    if (host + 8 > sizeof text || (address[0] != '[' && cci__last_colon(address, host) < host)) status = CCI_EINVAL;
     memcpy(text, address, status == CCI_SUCCESS ? host : 0);
     memset(seek->addresses, 0, sizeof seek->addresses);
     seek->at = seek->passes = seek->denied = seek->is_asked = 0;
@@ -4032,8 +4040,9 @@ CCI_API int cci_conn_find_ports(cci_conn_seek_t *seek, const cci_link_t *link, v
             seek->is_asked = 1;
             status = CCI_SUCCESS;
         } else if (i == 0 && status == CCI_SUCCESS && link->version >= 2 && link->text &&
-                   link->text(handle, &seek->addresses[0], text, sizeof text) == CCI_SUCCESS && strrchr(text, ':')) {
-            host = (size_t)(strrchr(text, ':') - text); /* a number from now on, which nobody is asked for */
+                   link->text(handle, &seek->addresses[0], text, sizeof text) == CCI_SUCCESS) {
+            size_t colon = cci__last_colon(text, sizeof text - 1);
+            if (text[colon] == ':') host = colon; /* a number from now on, which nobody is asked for */
         }
     }
     return status == CCI_SUCCESS && seek->is_asked ? (int)CCI_EAGAIN : status;
@@ -5814,7 +5823,7 @@ CCI_API int cci_rel_lend(cci_rel_t *rel, const void *data, uint32_t length, cci_
 
 #ifndef CCI_NO_WAKE
 /* Marks the message of `length` bytes that was issued last, and of which nothing has left. */
-static CCI__RARE void cci__rel_mark_wake(cci_rel_t *rel, uint32_t length) {
+CCI_API void cci_rel_mark_wake(cci_rel_t *rel, uint32_t length) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->items.prev, cci_rel_item_t, node);
     uint8_t *frame = item->kind == CCI__ITEM_RUN ? item->frames + item->length - (8 + cci__pad8(length)) : item->head;
     CCI_ASSERT(frame[0] == CCI__FRAME_MESSAGE);
@@ -9136,7 +9145,8 @@ CCI_API int cci_rma_wants_to_answer(const cci_rma_reader_t *reader) {
 }
 
 /* Writes the next frame of an answer into `at` (24 bytes), whose data is at *body, or behind the 16 bytes of the frame;
- * returns the bytes written, or 0 if there is nothing (any more). `space`: bytes of frame and data that fit into the packet. */
+ * returns the bytes written, or 0 if there is nothing (any more). `space`: bytes of frame and data that fit into the
+ * packet. */
 CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader, uint8_t *at, uint32_t space,
                                 const uint8_t **body, uint32_t *body_length) {
     *body = NULL;
@@ -14092,7 +14102,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     op = cci__dgram_op(ep, conn, context, flags, &status);
     if (status == CCI_SUCCESS) status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
     CCI__WAKES(if (CCI__UNLIKELY((flags & CCI_FLAG_WAKE) && status == CCI_SUCCESS))
-                   cci__rel_mark_wake(&active->rel, length));
+                   cci_rel_mark_wake(&active->rel, length));
     if (status != CCI_SUCCESS) {
         cci__dgram_undo_op(ep, active, op);
         if (cci__list_empty(&active->rel.items)) {
@@ -16272,7 +16282,7 @@ static int cci__take_name(cci_endpoint_base_t *endpoint, const char *service) {
     cci_conn_name_t name;
     char *uri = NULL;
     const char *end, *c;
-    int status = held == NULL ? (int)CCI_ENOMEM : cci_conn_name(service, &name);
+    int status = held == NULL ? (int)CCI_ENOMEM : cci_conn_hash_name(service, &name);
     if (status == CCI_SUCCESS) status = endpoint->ops->get_endpoint_opt(endpoint, CCI_OPT_ENDPT_URI, &uri);
     if (status == CCI_SUCCESS) {
         held->endpoint = endpoint;
@@ -16300,7 +16310,7 @@ static int cci__create_named(const cci_transport_t *transport, cci_device_t *dev
     char text[6 + CCI__NAME_LONGEST + 1];
     cci_conn_name_t name;
     uint32_t i;
-    int status = cci_conn_name(service, &name);
+    int status = cci_conn_hash_name(service, &name);
     if (status != CCI_SUCCESS) return status;
     memcpy(text + 6, service, strlen(service) + 1);
     for (i = 0, status = CCI_EBUSY; i < CCI__NAME_PORTS && status == CCI_EBUSY; i++) {

@@ -11621,7 +11621,7 @@ static int cci__sisci_parse_name(const char *address, const char *text, uint32_t
                                  cci_conn_name_t *name) {
     char number[8] = "";
     size_t length = (size_t)(text - address) - 1;
-    if (length == 0 || length > 5 || cci_conn_name(text, name) != CCI_SUCCESS) return CCI_EINVAL;
+    if (length == 0 || length > 5 || cci_conn_hash_name(text, name) != CCI_SUCCESS) return CCI_EINVAL;
     memcpy(number, address, length);
     number[length] = ':';
     number[length + 1] = '1';

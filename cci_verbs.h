@@ -154,8 +154,8 @@
  * hardware, whatever the number of its peers: (recv_depth + send_depth) times the MTU, 5 MiB at 4,096 bytes. Messages,
  * RMA and their acknowledgements are cci.h's own datagrams of the port's MTU. All peers need the same qkey.
  *
- * MODE RC. cci_atomic() is CCI_ERR_NOT_IMPLEMENTED: what adapters do is atomic with the processor on some alone. Mode ud
- * has it. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one
+ * MODE RC. cci_atomic() is CCI_ERR_NOT_IMPLEMENTED: what adapters do is atomic with the processor on some alone. Mode
+ * ud has it. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one
  * completion queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and
  * multicast. A connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is
  * pinned: under 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are
