@@ -747,8 +747,8 @@ typedef enum cci_opt_name {
      * value. CCI_ENOMEM */
     CCI_OPT_ENDPT_CONN_STATS,
     /* cci_os_handle_t, get: a second descriptor, for whoever sends; see cci_arm_os_handle(). It belongs to the
-     * endpoint; the first call makes it. CCI_EINVAL: the endpoint has no OS handle. CCI_ERR_NOT_IMPLEMENTED: there are no
-     * descriptors, or the transport can't. CCI_ENOMEM: no more files can be open */
+     * endpoint; the first call makes it. CCI_EINVAL: the endpoint has no OS handle. CCI_ERR_NOT_IMPLEMENTED: there are
+     * no descriptors, or the transport can't. CCI_ENOMEM: no more files can be open */
     CCI_OPT_ENDPT_SEND_FD
 } cci_opt_name_t;
 
@@ -9669,16 +9669,12 @@ CCI__UNUSED static int cci__wakes_due(cci__wakes_t *wakes, const cci_evq_t *evq,
 CCI__UNUSED static int cci__wakes_open(cci__wakes_t *wakes, void *val) {
 #if CCI_POSIX
     if (!wakes->has_fd) {
-#ifdef __linux__
-        if (pipe2(wakes->fd, O_CLOEXEC | O_NONBLOCK) != 0) return CCI_ENOMEM;
-#else
         int i;
         if (pipe(wakes->fd) != 0) return CCI_ENOMEM;
         for (i = 0; i < 2; i++) {
             (void)fcntl(wakes->fd[i], F_SETFD, FD_CLOEXEC);
             (void)fcntl(wakes->fd[i], F_SETFL, O_NONBLOCK);
         }
-#endif
         wakes->has_fd = wakes->is_used = 1;
     }
     memcpy(val, &wakes->fd[0], sizeof(cci_os_handle_t));

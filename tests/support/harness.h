@@ -47,7 +47,7 @@ typedef struct listed_test {
     int where;
 } listed_test_t;
 
-static listed_test_t listed_tests[256];
+static listed_test_t listed_tests[512];
 static int listed_test_count;
 
 /* A test is named by the sentence that it proves. */
@@ -514,7 +514,7 @@ HARNESS_FN int end_test(void **state) {
 
 /* Runs the listed tests of a place as one group; a filter is a part of the sentence. */
 HARNESS_FN int run_listed_tests(const char *group_name, int where, const char *filter) {
-    static struct CMUnitTest tests[256];
+    static struct CMUnitTest tests[sizeof listed_tests / sizeof *listed_tests];
     size_t count = 0;
     int i;
     memset(tests, 0, sizeof tests);
