@@ -9646,12 +9646,14 @@ static int cci__wakes_find(const cci_evq_fifo_t *fifo, int is_completion) {
     return 0;
 }
 
+#if CCI_POSIX
 /* Is there a message in a queue? */
 CCI__UNUSED static int cci__wakes_has_messages(const cci_evq_fifo_t *fifo) {
     const cci_evq_event_t *event = fifo->head;
     while (event && event->pool != CCI_EVQ_RECV) event = event->next;
     return event != NULL;
 }
+#endif
 
 /* Does an event wait for which the handle is to be readable? Besides those in `evq` there are messages, and perhaps
  * `received`, a queue with messages and other events. */
@@ -14690,6 +14692,7 @@ static void cci__give_name_up(const cci_endpoint_base_t *endpoint) {
     cci__shared_unlock();
 }
 
+#if CCI_POSIX
 /* In the child of fork(): they are the parent's alone. */
 static void cci__forget_names(void) {
 #if defined(__linux__)
@@ -14699,6 +14702,7 @@ static void cci__forget_names(void) {
 #endif
     cci__core.names = NULL;
 }
+#endif
 #endif
 
 /* ---- services -------------------------------------------------------------------------------------------------- */
