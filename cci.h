@@ -4108,6 +4108,13 @@ CCI_API int cci_conn_is_denied(cci_conn_seek_t *seek, const cci_conn_header_t *h
     seek->denied |= 1u << (name & CCI__NAME_PLACE);
     return (name & CCI__NAME_PLACE) == seek->at;
 }
+
+/* Is an address one of those where the server may be? Nothing is sent to another, whoever answers from there. */
+CCI_API int cci_conn_is_place(const cci_conn_seek_t *seek, const cci_link_addr_t *from) {
+    uint32_t i = 0;
+    while (i < CCI__NAME_PORTS && memcmp(&seek->addresses[i], from, sizeof *from) != 0) i++;
+    return i < CCI__NAME_PORTS;
+}
 #else
 typedef struct cci_conn_seek cci_conn_seek_t;
 #define cci_conn_pending_size(data_len, seek) ((void)(seek), sizeof(cci_conn_pending_t) + (data_len))
@@ -11786,6 +11793,16 @@ static void cci__dgram_denied(cci__dgram_t *ep, cci__dconn_t *conn, const cci_co
     cci__dgram_schedule(ep, conn);
 }
 
+/* An ACCEPT or a COOKIE has come: there it is. A COOKIE from where nobody was asked is forgotten. */
+static void cci__dgram_found(cci__dconn_t *conn, cci_conn_packet_t *in) {
+    if (cci_conn_is_place(conn->in.request->seek, in->from)) {
+        conn->conn.peer = *in->from;
+    } else if (in->answer == CCI__PKT_REQUEST) {
+        in->answer = 0;
+        conn->conn.peer_token = 0;
+    }
+}
+
 /* The log says what a search came to. */
 static void cci__dgram_log_search(const cci__dgram_t *ep, const cci__dconn_t *conn) {
     const cci_conn_seek_t *seek = conn->in.request->seek;
@@ -11984,7 +12001,7 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
 #ifndef CCI_NO_NAMES
     if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->in.request->seek) {
         if (got == CCI_CONN_GOT_NOT_HERE) cci__dgram_denied(ep, conn, header);
-        if (got == CCI_CONN_GOT_ACCEPT || in.answer == CCI__PKT_REQUEST) conn->conn.peer = *in.from; /* there it is */
+        if (got == CCI_CONN_GOT_ACCEPT || in.answer == CCI__PKT_REQUEST) cci__dgram_found(conn, &in);
     }
 #endif
 #ifndef CCI_SMALL
@@ -13078,6 +13095,9 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_close_conn(ep, conn);
         return;
     }
+#ifndef CCI_NO_ATOMICS
+    cci__dgram_drop_atomics(ep, conn); /* it takes nothing any more */
+#endif
     ep->closing++;
     cci_conn_begin_close(&conn->conn);
     conn->conn.flags &= CCI__CONN_COUNTED;

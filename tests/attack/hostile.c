@@ -63,6 +63,7 @@ static const void *victim_handle;                 /* whose packets are accounted
 static uint32_t bytes_to[SPOOFED_COUNT];          /* that the victim sent, by address */
 static uint32_t bytes_from[SPOOFED_COUNT];        /* that the attacker sent in the name of the address */
 static uint64_t packets_of_type[16];              /* that the victim sent */
+static uint32_t packets_to[SPOOFED];              /* that the victim sent to addresses below */
 static uint8_t last_packet[CCI_REL_HEAD];         /* of the victim's, its first piece */
 static uint32_t last_length;
 static uint32_t message_limit, recv_limit, send_limit, base_limit; /* of endpoints that are opened now; 0: the default */
@@ -82,6 +83,8 @@ static int counting_send(void *handle, const cci_link_tx_t *tx, int count) {
         memcpy(last_packet, tx[i].piece[0].data, last_length);
         if (number < SPOOFED_COUNT)
             bytes_to[number] += tx[i].length;
+        else if (number_of(tx[i].to) < SPOOFED)
+            packets_to[number_of(tx[i].to)]++;
     }
     return sim_send(handle, tx, count);
 }
@@ -1378,7 +1381,7 @@ static void requests_that_are_never_completed_do_not_keep_others_out(void **stat
 static uint32_t spoof_all(uint32_t first, const insider_t *insider) {
     uint8_t packet[CCI__REQUEST_SIZE + 1024];
     uint32_t type, length, kind, from = first;
-    for (type = 0; type < 12; type++) {
+    for (type = 0; type < 16; type++) {
         for (length = 0; length <= 200; length += length < 64 ? 1 : 13) {
             for (kind = 0; kind < 3; kind++, from++) {
                 uint32_t i;
@@ -1402,6 +1405,10 @@ static uint32_t spoof_all(uint32_t first, const insider_t *insider) {
             uint32_t data_len = kind % 4 ? kind * 25 : 0, unit = kind % 3 ? 0 : 64, offset = 0;
             do {
                 length = write_request(packet, (uint8_t)(kind % 3), kind, token, 0, data_len, unit, offset);
+                if (kind % 5 == 4) { /* for a service that is not here */
+                    packet[3] |= CCI__HEADER_NAMED;
+                    cci__store64(packet + 40, token | CCI__NAME_PORTS);
+                }
                 inject(from, packet, length);
                 offset += unit;
             } while (unit && offset < data_len);
@@ -1455,6 +1462,7 @@ static void nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_p
     assert_true(packets_of_type[CCI__PKT_ACCEPT] > 100);
     assert_true(packets_of_type[CCI__PKT_REJECT] > 20);
     assert_true(packets_of_type[CCI__PKT_RESET] > 100);
+    assert_true(packets_of_type[CCI__PKT_NOT_HERE] > 20);
 }
 
 /* A group has no tokens: whoever sends to it must not make all its members answer. */
@@ -1554,7 +1562,7 @@ static void feed(cci_endpoint_t *endpoint, uint32_t number, const uint8_t *bytes
 static void ten_million_guesses_are_dropped_and_counted_and_have_no_effect(void **state) {
     static const uint8_t types[] = {CCI__PKT_DATA, CCI__PKT_CONFIRM, CCI__PKT_RESET, CCI__PKT_ACCEPT,
                                     CCI__PKT_REJECT, CCI__PKT_COOKIE, CCI__PKT_CONFIRMED, CCI__PKT_CLOSE,
-                                    CCI__PKT_CLOSED, CCI__PKT_BUSY};
+                                    CCI__PKT_CLOSED, CCI__PKT_BUSY, CCI__PKT_NOT_HERE};
     cci__dconn_t before_victim, before_client;
     cci__dgram_t *ep;
     cci_rel_t before_rel;
@@ -1702,7 +1710,7 @@ static void a_refusal_does_not_tell_what_was_wrong(void **state) {
 static uint64_t exchange_us(int messages, uint32_t forged_per_round) {
     static const uint8_t types[] = {CCI__PKT_RESET, CCI__PKT_DATA, CCI__PKT_CONFIRM, CCI__PKT_REJECT, CCI__PKT_ACCEPT,
                                     CCI__PKT_COOKIE, CCI__PKT_CONFIRMED, CCI__PKT_REQUEST, CCI__PKT_CLOSE,
-                                    CCI__PKT_CLOSED, CCI__PKT_BUSY};
+                                    CCI__PKT_CLOSED, CCI__PKT_BUSY, CCI__PKT_NOT_HERE};
     static uint8_t bytes[1000];
     uint8_t packet[256], *at;
     uint64_t begin_ns = sim.now_ns;
@@ -1806,6 +1814,63 @@ static void forged_answers_do_not_touch_a_connecting_client(void **state) {
     assert_int_equal(cci_return_event(undecided[0]), CCI_SUCCESS);
     run_until(&client_count, 1);
     assert_int_equal(refused_count, 0);
+}
+
+/* A client that seeks a service by name, and where it may ask; all that it sends is accounted for. */
+static cci__dconn_t *let_a_client_seek(cci_conn_name_t *name) {
+    open_both();
+    victim_handle = dgram_of(client)->handle;
+    assert_int_equal(cci_conn_hash_name("storage", name), CCI_SUCCESS);
+    assert_int_equal(cci_connect(client, "sim://host/storage", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    return (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->conns, 0);
+}
+
+/* What an attacker says to it: NOT_HERE, BUSY or COOKIE, in the name of each place of the service and of others. `token` is the
+ * request's, for one who has seen it: the server of another name that was asked, say. */
+static void answer_forged(uint32_t i, const cci_conn_name_t *name, uint64_t token) {
+    static const uint8_t types[] = {CCI__PKT_NOT_HERE, CCI__PKT_NOT_HERE, CCI__PKT_BUSY, CCI__PKT_COOKIE};
+    uint8_t packet[CCI__HEADER_SIZE];
+    cci_conn_write_header(packet, types[i % 4], 0, 0, token, 0, 0);
+    cci__store64(packet + 16, i % 16 < 12 ? name->id | i / 16 % 8 : guess());
+    feed(client, i % 3 ? SPOOFED + i % 1000 : name->ports[i % 8], packet, sizeof packet);
+    cci__dgram_flush(dgram_of(client));
+}
+
+static void who_says_not_here_neither_ends_a_request_nor_sends_it_to_others(void **state) {
+    uint64_t quiet, requests, until_ns;
+    cci_conn_name_t name;
+    cci__dconn_t *conn;
+    uint32_t i;
+    (void)state;
+    conn = let_a_client_seek(&name);
+    run_ms(2000);
+    quiet = packets_of_type[CCI__PKT_REQUEST];
+    assert_true(quiet >= 8);
+    for (i = 0; i < MILLIONS / 10; i++) /* without the token it is nothing */
+        answer_forged(i, &name, guess());
+    assert_int_equal(packets_of_type[CCI__PKT_REQUEST], quiet);
+    assert_int_equal(dgram_of(client)->strays, MILLIONS / 10);
+    memset(packets_of_type, 0, sizeof packets_of_type);
+    memset(packets_to, 0, sizeof packets_to);
+    until_ns = sim.now_ns + 2000 * CCI__MS;
+    for (i = 0; sim.now_ns < until_ns; i++) {
+        answer_forged(i, &name, conn->conn.token);
+        if (i % 16 == 15)
+            run(1);
+    }
+    requests = packets_of_type[CCI__PKT_REQUEST];
+    print_message("a client that seeks sent %u requests in 2 s, and %u while %u answers were forged\n", (unsigned)quiet,
+                  (unsigned)requests, (unsigned)i);
+    for (i = 0; i < 8; i++)
+        requests -= packets_to[name.ports[i]];
+    assert_int_equal(requests, 0); /* they went to the places of the service alone */
+    assert_true(packets_of_type[CCI__PKT_REQUEST] <= 3 * quiet);
+    assert_int_equal(refused_count + client_count, 0);
+    assert_int_equal(conn->conn.state, CCI_CONN_CONNECTING);
+    assert_int_equal(cci_create_endpoint_at(NULL, "storage", 0, &other, NULL), CCI_SUCCESS);
+    run_until(&client_count, 1);
+    run_until(&accepted_count, 1);
+    assert_ptr_equal(at_victim->endpoint, other);
 }
 
 /* A server that offers longer messages than were asked for would have the client send what does not fit. */
@@ -2167,6 +2232,7 @@ int main(int argc, char **argv) {
         TEST(a_refusal_does_not_tell_what_was_wrong),
         TEST(a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection),
         TEST(forged_answers_do_not_touch_a_connecting_client),
+        TEST(who_says_not_here_neither_ends_a_request_nor_sends_it_to_others),
         TEST(an_answer_that_allows_longer_messages_than_were_asked_for_is_ignored),
         TEST(chosen_addresses_indices_and_tokens_make_no_long_chains),
         TEST(a_peer_touches_nothing_outside_what_was_registered_for_it),

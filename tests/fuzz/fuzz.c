@@ -91,7 +91,7 @@ typedef struct slot {
 
 /* What a listener on the wire knows of the packets that go to a side. */
 typedef struct known {
-    uint64_t token, cookie, challenge, secret;
+    uint64_t token, cookie, challenge, secret, name;
     uint32_t index, peer_index, number, sequence, chunk;
 } known_t;
 
@@ -129,6 +129,7 @@ typedef struct world {
     uint32_t sent_in_call;
     uint32_t holds;        /* events are kept rather than returned */
     uint32_t decides;      /* requests are kept until an operation decides */
+    uint32_t is_named;     /* side 1 is a service by name, and clients ask for that */
     uint32_t for_ever;     /* a time-out was switched off: what is pending may stay so */
     uint8_t group_member[SIDES];
     uint64_t stranger_in[STRANGERS], stranger_out[STRANGERS];
@@ -281,6 +282,9 @@ static void overhear(const packet_t *packet) {
             from->index = cci__load32(at + 4);
             from->token = cci__load64(at + 8);
             learn_token(from->token, packet->to);
+            if (at[3] & CCI__HEADER_NAMED && packet->length >= CCI__REQUEST_SIZE) {
+                world.side[0].known.name = world.side[1].known.name = cci__load64(at + 40);
+            }
             if (at[3] & CCI__HEADER_SEALED && packet->length >= CCI__SEALED_REQUEST + CCI__SECRET_SIZE) {
                 world.side[!packet->from].known.secret = cci__load64(at + CCI__SEALED_REQUEST);
             }
@@ -412,14 +416,20 @@ static uint64_t fuzz_now(void *link) {
     return world.now_ns;
 }
 
+/* Of the ports of a name one half is at the side that was meant, the other at the other side. */
 static int fuzz_resolve(void *link, const char *address, cci_link_addr_t *to) {
     int is_group = address[0] == 'g';
+    const char *port = strchr(address, ':');
     (void)link;
     if (address[is_group] < '0' || address[is_group] > '9') {
         return CCI_EINVAL;
     }
-    make_address(to, is_group ? 2 : 1, (uint8_t)atoi(address + is_group));
+    make_address(to, is_group ? 2 : 1, (uint8_t)(atoi(address + is_group) ^ (port != NULL ? atoi(port + 1) & 1 : 0)));
     return CCI_SUCCESS;
+}
+
+static int fuzz_service_port(const char *service) {
+    return service[0] >= '0' && service[0] <= '9' ? atoi(service) & 0x7fff : -1;
 }
 
 static int fuzz_address(void *link, char *text, size_t size) {
@@ -452,6 +462,7 @@ static void describe(uint8_t index, cci_device_desc_t *desc) {
     desc->priority = 50;
     memset(desc->pci, 0xff, sizeof desc->pci);
     desc->data[0] = index;
+    desc->service_port = fuzz_service_port;
 }
 
 static int fuzz_discover(const cci_transport_t *self, void *list, int (*add)(void *list, const cci_device_desc_t *desc),
@@ -812,8 +823,9 @@ static void do_connect(const fuzz_record_t *r) {
     }
     timeout.tv_sec = r->b % 16;
     timeout.tv_usec = (long)(r->c % 1000000);
-    snprintf(uri, sizeof uri, "fuzz://%s%u", attribute >= CCI_CONN_ATTR_UU_MC_TX ? "g" : "",
-             attribute >= CCI_CONN_ATTR_UU_MC_TX ? 5u : (unsigned)!(r->which % SIDES));
+    snprintf(uri, sizeof uri, "fuzz://%s%u%s", attribute >= CCI_CONN_ATTR_UU_MC_TX ? "g" : "",
+             attribute >= CCI_CONN_ATTR_UU_MC_TX ? 5u : (unsigned)!(r->which % SIDES),
+             world.is_named && attribute < CCI_CONN_ATTR_UU_MC_TX && !(r->field & 1) ? "/storage" : "");
     slot_begins(slot, cci_connect(world.side[r->which % SIDES].ep, uri, data, r->a % (CCI_CONN_REQ_LEN + 1), attribute, slot,
                                   0, &timeout));
 }
@@ -1244,6 +1256,10 @@ static void make_request(const fuzz_record_t *r, packet_t *packet, const known_t
     cci__store16(packet->bytes + 34, unit);
     cci__store16(packet->bytes + 36, r->field & 8 ? 0 : offset);
     cci__store16(packet->bytes + 38, length);
+    if (r->field & 128) { /* a service by name: the one that was sought last, or another */
+        packet->bytes[3] |= CCI__HEADER_NAMED;
+        cci__store64(packet->bytes + 40, r->pick & 4 ? known->name : d);
+    }
     packet->length = CCI__REQUEST_SIZE;
     if (sealed) {
         cci__store64(packet->bytes + 48, r->field & 64 ? OTHER_KEY : 7);
@@ -1271,7 +1287,7 @@ static void add_answer(const fuzz_record_t *r, packet_t *packet) {
 
 /* One packet of the handshake with fields of the enemy's choice. */
 static void do_handshake(const fuzz_record_t *r) {
-    uint8_t to = (uint8_t)(r->which % SIDES), type = (uint8_t)(r->pick < 220 ? 1 + r->pick % 10 : CCI__PKT_CLOSED + r->pick % 2);
+    uint8_t to = (uint8_t)(r->which % SIDES), type = (uint8_t)(r->pick < 220 ? 1 + r->pick % 10 : CCI__PKT_CLOSED + r->pick % 3);
     const known_t *known = &world.side[to].known, *peer = &world.side[!to].known;
     packet_t *packet = new_flying();
     uint64_t c = fuzz_number(r->c), d = fuzz_number(r->d), token;
@@ -1304,9 +1320,11 @@ static void do_handshake(const fuzz_record_t *r) {
         packet->length = CCI__HEADER_SIZE + CCI__SECRET_SIZE;
     } else if (type == CCI__PKT_COOKIE) {
         cci__store64(packet->bytes + 16, c);
+    } else if (type == CCI__PKT_NOT_HERE) {
+        cci__store64(packet->bytes + 16, r->field & 8 ? (known->name & ~(uint64_t)7) | (r->b & 7) : r->field & 4 ? known->name : d);
     }
     wrap_up(packet, world.sealing >= SEALED && type != CCI__PKT_COOKIE && type != CCI__PKT_RESET &&
-                        type != CCI__PKT_BUSY && !(r->which & 64));
+                        type != CCI__PKT_BUSY && type != CCI__PKT_NOT_HERE && !(r->which & 64));
 }
 
 /* Many clients that are none. */
@@ -1456,6 +1474,11 @@ static void open_side(uint8_t number, cci_device_t *device) {
     side_t *side = &world.side[number];
     uint32_t i;
     FUZZ_CHECK(cci_create_endpoint(device, 0, &side->ep, NULL) == CCI_SUCCESS, "no endpoint");
+    if (world.is_named && number == 1) {
+        cci_conn_name_t name;
+        FUZZ_CHECK(cci_conn_hash_name("storage", &name) == CCI_SUCCESS, "no name");
+        inside(side)->conns.name = name.id; /* without what else a name takes of the system */
+    }
     for (i = 0; i < 3; i++) {
         fuzz_window_fill(&side->window[i], number * 3u + i);
         FUZZ_CHECK(cci_rma_register(side->ep, fuzz_window_start(&side->window[i]), FUZZ_WINDOW_BYTES, rights[i],
@@ -1525,6 +1548,7 @@ static void begin_world(const uint8_t *head) {
     world.send_buffers = 2u + head[4] % 32;
     world.holds = head[5] & 1;
     world.decides = head[5] >> 1 & 1;
+    world.is_named = head[5] >> 2 & 1;
 }
 
 /* Connects side 0 to side 1, on a network that works. */
@@ -2000,7 +2024,7 @@ static void run_config(const uint8_t *data, size_t size) {
 }
 
 static const char *const uri_words[] = {"fuzz://", "udp://", "ip://", "sim://", "g", "[", "]", ":", "%", "127.0.0.1", "::1", "::ffff:1.2.3.4",
-                                        "fe80::1%lo", "0x7f.1", "65535", "65536", "0", ":1", "localhost", "/", NULL};
+                                        "fe80::1%lo", "0x7f.1", "65535", "65536", "0", ":1", "localhost", "/", "/storage", "/\303\244", "/1/2", "0:51132", NULL};
 
 /* What names become in the transport for UDP; no socket is opened. */
 static void look_at_udp(const char *text) {

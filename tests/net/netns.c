@@ -73,7 +73,7 @@ static int counted_getifaddrs(struct ifaddrs **list) {
                "[lo]\ntransport=udp\ninterface=lo\n[six]\ntransport=udp\nip=fd09::1\n" \
                "[near]\ntransport=udp\ninterface=w0\n" \
                "[plain]\ntransport=udp\ninterface=w0\noffload=off\n"
-#define PEER_CONFIG "[far]\ntransport=udp\ninterface=w1\nport=4000\n"
+#define PEER_CONFIG "[far]\ntransport=udp\ninterface=w1\n"
 #define PEER_URI "udp://10.10.0.2:4000"
 
 /* How long it takes at most until an endpoint has seen that its interface is back. Without netlink it asks once a second. */
@@ -370,18 +370,15 @@ TEST(group_v6_site, ON_UDP, "a message to an IPv6 group of wider scope reaches t
 
 static pid_t peer_pid;
 
-/* The other process: says how each message arrived, until it is killed. */
-static int serve(void) {
+/* The other process has a network of its own, with the far end of the cable; 0 if that can't be. */
+static int move_out(void) {
     static const char *const steps[] = {"ip link set lo up", "ip addr add 10.10.0.2/24 dev w1", "ip link set w1 up"};
-    uint32_t caps, next = 0;
-    cci_endpoint_t *ep;
-    cci_event_t *event;
     char text[80];
     size_t i;
-    int tries, ready;
+    int tries;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (unshare(CLONE_NEWNET) != 0 || write(1, "n", 1) != 1) {
-        return 1;
+        return 0;
     }
     for (i = 0, tries = 0; i < sizeof steps / sizeof *steps && tries < 200; tries++) {
         snprintf(text, sizeof text, "%s 2>/dev/null", steps[i]);
@@ -391,12 +388,25 @@ static int serve(void) {
             usleep(50000); /* the cable is not there yet */
         }
     }
+    return 1;
+}
+
+/* Says how each message arrived, until it is killed. */
+static int serve(const char *service) {
+    uint32_t caps, next = 0;
+    cci_endpoint_t *ep;
+    cci_event_t *event;
+    int tries, ready, status;
     fill_setup();
     ready = cci_setup(&test_setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS;
     for (tries = 0; ready && tries < 200 && !is_up("far"); tries++) {
         usleep(50000); /* the carrier comes a moment after the interface */
     }
-    if (!ready || cci_create_endpoint(NULL, 0, &ep, NULL) != CCI_SUCCESS || write(1, "r", 1) != 1) {
+    status = ready ? cci_create_endpoint_at(device_named("far"), service, 0, &ep, NULL) : (int)CCI_ERROR;
+    if (status == CCI_EBUSY) {
+        return write(1, "b", 1) != 1;
+    }
+    if (status != CCI_SUCCESS || write(1, "r", 1) != 1) {
         fprintf(stderr, "the peer does not start: %s\n", log_text);
         return 1;
     }
@@ -415,32 +425,83 @@ static int serve(void) {
     }
 }
 
-static void start_peer(void) {
-    char text[160], byte = 0;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
+/* Starts and kills servers, each a process: '+' and a name begins one, '-' ends it, '?' tries and waits for the end. */
+static int keep_servers(void) {
+    struct {
+        char name[32];
+        pid_t pid;
+    } servers[8];
+    char line[34];
+    int count = 0, i;
+    setvbuf(stdin, NULL, _IONBF, 0);
+    if (write(1, "r", 1) != 1) {
+        return 1;
+    }
+    while (fgets(line, sizeof line, stdin) != NULL && count < 8) {
+        line[strcspn(line, "\n")] = '\0';
+        for (i = 0; line[0] == '-' && i < count && strcmp(servers[i].name, line + 1) != 0; i++) {
+        }
+        if (line[0] != '-') {
+            snprintf(servers[count].name, sizeof servers[count].name, "%s", line + 1);
+            servers[count].pid = fork();
+            if (servers[count].pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                _exit(serve(line + 1));
+            }
+            if (line[0] == '+') {
+                count++;
+            } else if (waitpid(servers[count].pid, NULL, 0) < 0) {
+                return 1;
+            }
+        } else if (i == count || kill(servers[i].pid, SIGKILL) != 0 || waitpid(servers[i].pid, NULL, 0) < 0 ||
+                   write(1, "k", 1) != 1) {
+            return 1;
+        } else {
+            servers[i].name[0] = '\0';
+        }
+    }
+    return 0;
+}
+
+static int peer_says, peer_hears; /* what keep_servers() writes and reads */
+
+static void await_peer(char expected) {
+    char byte = 0;
+    assert_int_equal(read(peer_says, &byte, 1), 1);
+    assert_int_equal(byte, expected);
+}
+
+static void start_peer(const char *what) {
+    char text[160];
+    int out[2], in[2];
+    assert_int_equal(pipe(out), 0);
+    assert_int_equal(pipe(in), 0);
     peer_pid = fork();
     assert_true(peer_pid >= 0);
     if (peer_pid == 0) {
-        dup2(ends[1], 1);
-        execl("/proc/self/exe", "netns", "--peer", (char *)NULL);
+        dup2(out[1], 1);
+        dup2(in[0], 0);
+        close(in[1]);
+        execl("/proc/self/exe", "netns", what, (char *)NULL);
         _exit(127);
     }
-    close(ends[1]);
-    assert_int_equal(read(ends[0], &byte, 1), 1);
-    assert_int_equal(byte, 'n');
+    close(out[1]);
+    close(in[0]);
+    peer_says = out[0];
+    peer_hears = in[1];
+    await_peer('n');
     snprintf(text, sizeof text, "ip link add w0 type veth peer name w1 && ip addr add 10.10.0.1/24 dev w0 && "
              "ip link set w0 up && ip link set w1 netns %d", (int)peer_pid);
     assert_int_equal(command(text), 0);
-    assert_int_equal(read(ends[0], &byte, 1), 1);
-    assert_int_equal(byte, 'r');
-    close(ends[0]);
+    await_peer('r');
 }
 
 static void stop_peer(void) {
     if (peer_pid > 0) {
         kill(peer_pid, SIGKILL);
         waitpid(peer_pid, NULL, 0);
+        close(peer_says);
+        close(peer_hears);
     }
     peer_pid = 0;
 }
@@ -455,7 +516,7 @@ static void shrink_while_sending(const char *device_name, const char *format) {
     int sent = 0, done = 0, answered = 0;
     cci_event_t *event;
     patience_t patience;
-    start_peer();
+    start_peer("--peer");
     AWAIT(is_up(device_name));
     a = side_open_at(device_named(device_name), NULL);
     connection = open_connection(a, PEER_URI, CCI_CONN_ATTR_RO);
@@ -498,6 +559,91 @@ TEST(mtu_far, ON_UDP, "a connection goes on when the far end silently drops what
     /* The cable would carry what the kernel is to cut up as a whole: so without offloads. */
     shrink_while_sending("plain", "nsenter -t %d -n ip link set w1 mtu 1280");
     assert_int_equal(command("awk '$1 == \"w0:\" { exit !($13 > 0) }' /proc/net/dev"), 0); /* it did drop some */
+}
+
+/* ---- services by name -------------------------------------------------------------------------------------------- */
+
+static void ask_peer(char what, const char *name, char expected) {
+    char text[40];
+    int length = snprintf(text, sizeof text, "%c%s\n", what, name);
+    assert_int_equal(write(peer_hears, text, (size_t)length), length);
+    await_peer(expected);
+}
+
+/* A message there and its answer. */
+static void ask_server(side_t *side, cci_connection_t *connection, uint64_t seed) {
+    uint8_t bytes[1000];
+    cci_event_t *event;
+    fill(bytes, sizeof bytes, seed);
+    send_patiently(connection, bytes, sizeof bytes, 8, 0);
+    await_send(side, connection, as_context(8), CCI_SUCCESS);
+    event = await(side, CCI_EVENT_RECV);
+    assert_ptr_equal(event->recv.connection, connection);
+    assert_int_equal(*(const uint8_t *)event->recv.ptr, 1);
+    drop(event);
+}
+
+/* A connection to the far host's server of that name, which is at this port. */
+static cci_connection_t *open_named(side_t *side, const char *name, uint32_t port) {
+    char uri[80], expected[80], *peer = NULL;
+    cci_connection_t *connection;
+    snprintf(uri, sizeof uri, "udp://10.10.0.2/%s", name);
+    snprintf(expected, sizeof expected, "udp://10.10.0.2:%u", (unsigned)port);
+    connection = open_connection(side, uri, CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_get_opt(connection, CCI_OPT_CONN_PEER_URI, &peer), CCI_SUCCESS);
+    assert_string_equal(peer, expected);
+    free(peer);
+    return connection;
+}
+
+/* A name whose first port is that of "storage", too. */
+static void find_neighbour(const cci_conn_name_t *storage, char *text, size_t size, cci_conn_name_t *name) {
+    unsigned i = 0;
+    do {
+        snprintf(text, size, "neighbour-%u", i++);
+        assert_int_equal(cci_conn_hash_name(text, name), CCI_SUCCESS);
+    } while (name->ports[0] != storage->ports[0]);
+}
+
+TEST(names, ON_UDP, "a client finds a server on another host by name, two whose first port is the same, and one that was killed and is back") {
+    cci_conn_name_t storage, other;
+    cci_connection_t *connection, *second;
+    cci_event_t *event;
+    char name[32];
+    side_t *a;
+    (void)state;
+    assert_int_equal(cci_conn_hash_name("storage", &storage), CCI_SUCCESS);
+    find_neighbour(&storage, name, sizeof name, &other);
+    start_peer("--servers");
+    AWAIT(is_up("near"));
+    ask_peer('+', "storage", 'r');
+    ask_peer('+', name, 'r');
+    ask_peer('?', "storage", 'b'); /* another process of that host has the name */
+    (void)side_open_at(device_named("near"), "storage"); /* but this is another host */
+    a = side_open_at(device_named("near"), NULL);
+    connection = open_named(a, "storage", storage.ports[0]);
+    ask_server(a, connection, 0);
+    second = open_named(a, name, other.ports[1]); /* who has its first port said that this is not the one */
+    ask_server(a, second, 0);
+    ask_peer('-', "storage", 'k');
+    /* A server that isn't there yet; the old one's connection is over as soon as it is. */
+    assert_int_equal(cci_connect(a->ep, "udp://10.10.0.2/storage", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    elapse(100 * MILLISECOND_NS);
+    assert_int_equal(a->count, 0);
+    ask_peer('+', "storage", 'r');
+    event = await(a, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    ask_server(a, event->connect.connection, 0);
+    drop(event);
+    send_patiently(connection, "old", 3, 9, 0);
+    await_send(a, connection, as_context(9), CCI_ERR_DISCONNECTED);
+    ask_server(a, second, 1); /* nothing happened to the other */
+    ask_peer('-', name, 'k');
+    ask_peer('-', "storage", 'k');
+    ask_peer('+', name, 'r'); /* comes first this time, and has the port that was the other's */
+    ask_peer('+', "storage", 'r');
+    ask_server(a, open_named(a, name, other.ports[0]), 0);
+    ask_server(a, open_named(a, "storage", storage.ports[1]), 0);
 }
 
 /* ---- very many interfaces ---------------------------------------------------------------------------------------- */
@@ -626,9 +772,9 @@ static void prepare_network(void) {
 int main(int argc, char **argv) {
     const char *place = getenv("CCI_NETNS");
     patience_s = 20;
-    if (argc > 1 && strcmp(argv[1], "--peer") == 0) {
+    if (argc > 1 && strncmp(argv[1], "--", 2) == 0) {
         snprintf(config_text, sizeof config_text, "%s", PEER_CONFIG);
-        return serve();
+        return !move_out() || (strcmp(argv[1], "--peer") == 0 ? serve("4000") : keep_servers());
     }
     if (place == NULL || strcmp(place, "ready") != 0) {
         execlp("sh", "sh", "tests/net/netns.sh", argv[0], argc > 1 ? argv[1] : (char *)NULL, (char *)NULL);

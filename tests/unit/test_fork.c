@@ -496,6 +496,64 @@ static void a_child_that_stays_holds_nothing_of_its_parents(void **state) {
     assert_int_equal(status, 0);
 }
 
+/* The endpoint's name can be taken again as soon as the parent gives it up, and the second descriptor is closed in the child. */
+static void child_holds_no_name(const char *transport) {
+    cci_os_handle_t handle, completions;
+    int to_child[2], from_child[2], status;
+    cci_endpoint_t *other;
+    char name[32], byte = 0;
+    pid_t pid;
+    snprintf(name, sizeof name, "fork-%d", (int)parent);
+    transport_name = transport;
+    is_sealed = 0;
+    assert_true(begin_library());
+    assert_int_equal(cci_create_endpoint_at(NULL, name, 0, &server, &handle), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_SEND_FD, &completions), CCI_SUCCESS);
+    assert_int_equal(pipe(to_child), 0);
+    assert_int_equal(pipe(from_child), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(to_child[1]);
+        close(from_child[0]);
+        MUST(fcntl(completions, F_GETFD) < 0 && errno == EBADF);
+        MUST(begin_library());
+        MUST(cci_create_endpoint_at(NULL, name, 0, &other, NULL) == CCI_EBUSY); /* the parent has it */
+        MUST(write(from_child[1], &byte, 1) == 1);
+        MUST(read(to_child[0], &byte, 1) == 1); /* it has given the name up, and taken it again */
+        MUST(cci_create_endpoint_at(NULL, name, 0, &other, NULL) == CCI_EBUSY);
+        MUST(write(from_child[1], &byte, 1) == 1);
+        MUST(read(to_child[0], &byte, 1) == 1);
+        MUST(cci_create_endpoint_at(NULL, name, 0, &other, NULL) == CCI_SUCCESS);
+        MUST(cci_finalize() == CCI_SUCCESS);
+        _exit(0);
+    }
+    close(to_child[0]);
+    close(from_child[1]);
+    assert_int_equal(read(from_child[0], &byte, 1), 1);
+    assert_true(fcntl(completions, F_GETFD) >= 0);
+    assert_int_equal(cci_destroy_endpoint(server), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint_at(NULL, name, 0, &server, NULL), CCI_SUCCESS);
+    assert_int_equal(write(to_child[1], &byte, 1), 1);
+    assert_int_equal(read(from_child[0], &byte, 1), 1);
+    assert_int_equal(cci_destroy_endpoint(server), CCI_SUCCESS);
+    assert_int_equal(write(to_child[1], &byte, 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(to_child[1]);
+    close(from_child[0]);
+}
+
+static void a_child_has_neither_the_name_nor_the_send_descriptor_over_udp(void **state) {
+    (void)state;
+    child_holds_no_name("udp");
+}
+
+static void a_child_has_neither_the_name_nor_the_send_descriptor_over_sisci(void **state) {
+    (void)state;
+    child_holds_no_name("sisci");
+}
+
 /* What a daemon does before it uses the library. */
 static void a_daemon_that_forks_before_cci_init_works(void **state) {
     int status;
@@ -520,6 +578,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_daemon_that_forks_before_cci_init_works),
         TEST(a_child_that_stays_holds_nothing_of_its_parents),
+        TEST(a_child_has_neither_the_name_nor_the_send_descriptor_over_udp),
+        TEST(a_child_has_neither_the_name_nor_the_send_descriptor_over_sisci),
         TEST(forks_under_traffic_over_udp),
         TEST(forks_under_sealed_traffic_over_udp_repeat_no_nonce),
         TEST(forks_under_traffic_over_sisci),

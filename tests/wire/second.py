@@ -15,7 +15,7 @@ import time
 
 VERSION = 0xC1
 REQUEST, COOKIE, ACCEPT, REJECT, CONFIRM, CONFIRMED, DATA, RESET = range(1, 9)
-CLOSE, CLOSED, BUSY = range(10, 13)
+CLOSE, CLOSED, BUSY, NOT_HERE = range(10, 14)
 PAD, MESSAGE, FRAGMENT, BULK, SKIP, VOID, ACK, NACK, PING, TAKEN = range(10)
 READ, SEGMENT, DENIED, ATOMIC, CHALLENGE, RESPONSE = 16, 17, 18, 19, 32, 33
 SIZE_OF = {MESSAGE: 8, FRAGMENT: 16, BULK: 48, SKIP: 8, VOID: 16, ACK: 16, NACK: 8, PING: 8, TAKEN: 8,
@@ -24,6 +24,7 @@ ELICITING = (MESSAGE, FRAGMENT, BULK, SKIP, VOID, PING)
 BASE_MTU = 1200         # section 8: what every path carries
 UNDER_WAY = 24          # packets that may be unacknowledged
 READ_BYTES = 1024       # of a segment
+NAMED = 4               # of a REQUEST's flags
 
 
 def fail(text):
@@ -70,10 +71,10 @@ class Link:
         self.loss, self.crc, self.chance = loss, crc, random.Random(1)
         self.bind()
 
-    def bind(self):
+    def bind(self, port=0):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-        self.socket.bind(("127.0.0.1", 0))
+        self.socket.bind(("127.0.0.1", port))
 
     def send(self, packet, address):
         if self.crc:
@@ -89,7 +90,7 @@ class Link:
         packet, address = self.socket.recvfrom(65536)
         if self.chance.randrange(1000) < self.loss or len(packet) < 24 or packet[0] != VERSION:
             return None
-        if packet[3] & ~self.more_flags != self.crc:
+        if packet[3] & ~(self.more_flags | NAMED * (packet[1] == REQUEST)) != self.crc:
             return None
         if self.crc:
             if crc32c(packet[:-4]) != packet[-4:]:
@@ -401,50 +402,124 @@ class Connection:
             del self.chunks[chunk]
 
 
+# ---- services by name (5.5) -----------------------------------------------------------------------------------------
+
+def places_of(name):
+    """The number that a name stands for, and its ports."""
+    word, value = (1 << 64) - 1, 0xCBF29CE484222325
+    for byte in name.encode():
+        value = (value ^ byte) * 0x100000001B3 & word
+    mixed = value
+    for _ in range(2):
+        mixed = (mixed ^ mixed >> 32) * 0xD6E8FEB86659FD93 & word
+    mixed ^= mixed >> 32
+    return value & ~7 or 8, [49152 + (mixed + i * (mixed >> 32 | 1) & word) % 16384 for i in range(8)]
+
+
+class Search:
+    """Which port a client asks for a service by name."""
+
+    def __init__(self, host, name):
+        self.number, ports = places_of(name)
+        self.addresses = [(host, port) for port in ports]
+        self.place, self.passes, self.begun, self.denied = -1, 0, 0, 0
+
+    def pause(self):
+        return 0.02 * 2 ** min(self.passes, 3)
+
+    def turn(self, now):
+        """The next port's turn: when that is over. None: the next pass must wait."""
+        if self.place == 7:
+            if now < self.begun + 8 * self.pause():
+                return None
+            self.passes, self.place = self.passes + 1, -1
+        if self.place == -1:
+            self.begun = now
+        self.place += 1
+        return now + self.pause()
+
+    def name(self):
+        return self.number | self.place
+
+
 # ---- handshake, client (5.1) ----------------------------------------------------------------------------------------
 
 def address_of(uri):
-    host, port = uri.removeprefix("udp://").rsplit(":", 1)
+    """Host and port, or host and name."""
+    where = uri.removeprefix("udp://")
+    if "/" in where:
+        return tuple(where.split("/", 1))
+    host, port = where.rsplit(":", 1)
     return host, int(port)
 
 
-def request(token, cookie):
-    return struct.pack("<BBBBIQQIIHHHH8x", VERSION, REQUEST, 0, 0, 0, token, cookie, 65535, 1 << 20, 0, 0, 0, 0)
+def request(token, cookie, name=0):
+    return struct.pack("<BBBBIQQIIHHHHQ", VERSION, REQUEST, 0, NAMED * (name != 0), 0, token, cookie, 65535, 1 << 20,
+                       0, 0, 0, 0, name)
 
 
 def connect(link, address):
     """An open connection, and how many COOKIEs it took."""
     token, cookie, cookies, tries, due, connection = unguessable(), 0, 0, 0, 0, None
+    search = Search(*address) if isinstance(address[1], str) else None
     while connection is None or due is not None:
-        if due <= time.monotonic():
-            if tries == 20:
+        now = time.monotonic()
+        if due <= now:
+            if tries == (200 if search else 20):
                 fail("no connection")
+            due, tries = now + min(0.02 * 2 ** tries, 1), tries + 1
             if connection:
                 connection.confirm(CONFIRM)
-            else:
+            elif not search:
                 link.send(request(token, cookie), address)
-            due, tries = time.monotonic() + min(0.02 * 2 ** tries, 1), tries + 1
+            elif (over := search.turn(now)) is None:
+                due = search.begun + 8 * search.pause()
+            else:
+                due, address = over, search.addresses[search.place]
+                link.send(request(token, 0, search.name()), address)
         got = link.receive(max(0, due - time.monotonic()))
         if not got or struct.unpack_from("<IQ", got[0], 4) != (0, token):
             continue
-        packet = got[0]
+        packet, source = got
+        if search and (connection or source not in search.addresses):
+            source = address
         if packet[1] == COOKIE and not connection:
             cookie, cookies, due = struct.unpack_from("<Q", packet, 16)[0], cookies + 1, 0
+            if search:  # this port's turn begins again
+                search.place, due = search.addresses.index(source), time.monotonic() + search.pause()
+                link.send(request(token, cookie, search.name()), source)
+        elif packet[1] == NOT_HERE and search and not connection:
+            if struct.unpack_from("<Q", packet, 16)[0] == search.name():
+                search.denied, due = search.denied + 1, 0
         elif packet[1] == REJECT and not connection:
             fail("rejected")
         elif packet[1] == ACCEPT and len(packet) >= 40:
             index, _, peer_token, max_send_size, window = struct.unpack_from("<IIQII", packet, 16)
             if not connection and 1 <= max_send_size <= 65535:
+                address = source if search else address
                 connection, tries = Connection(link, address, token, index, peer_token, max_send_size, window), 0
             due = 0
         elif packet[1] in (CONFIRMED, DATA) and connection:
             due = None
             if packet[1] == DATA:
                 connection.input(packet, address, time.monotonic())
+    if search and not search.denied and not link.loss:
+        fail("nobody said that it has another name")
     return connection, cookies
 
 
 # ---- handshake, server (5.2) ----------------------------------------------------------------------------------------
+
+def is_elsewhere(link, packet, address, number):
+    """A REQUEST for another name than the server's, or 0 for none: it is told so, and nothing is kept (5.5)."""
+    if len(packet) < 48 or not packet[3] & NAMED:
+        return False
+    name = struct.unpack_from("<Q", packet, 40)[0]
+    if name & ~7 == number:
+        return False
+    link.send(struct.pack("<BBBB", VERSION, NOT_HERE, 0, 0) + packet[4:16] + struct.pack("<Q", name), address)
+    return True
+
 
 def on_request(link, connections, packet, address, memory):
     """A new connection, or an old one whose ACCEPT was lost; `memory` is what its peer may read and write."""

@@ -12,14 +12,16 @@
 
     --loss N    loses N of 1,000 packets in each direction        --crc    puts a CRC-32C behind each packet
     --key FILE  seals packets with this key, as examples/secure does
+    --named     serves by name, at the second of the name's ports: at the first, another says that it is not the one
 """
+import os
 import struct
 import sys
 import time
 
 sys.dont_write_bytecode = True
 from second import (ACCEPT, CLOSE, CLOSED, CONFIRM, CONFIRMED, DATA, PING, REQUEST, RESET, Connection, Link, address_of,
-                    connect, fail, on_request, request, reset, unguessable)
+                    connect, fail, is_elsewhere, on_request, places_of, request, reset, unguessable)
 from second_seal import SealedLink, key_from
 
 MEMORY_BYTES = 1 << 20  # that examples/rma offers, and so does `offer`
@@ -27,10 +29,32 @@ MEMORY_BYTES = 1 << 20  # that examples/rma offers, and so does `offer`
 
 # ---- a server -------------------------------------------------------------------------------------------------------
 
-def serve(link, offers):
-    connections = []
-    print("uri: udp://127.0.0.1:%d" % link.socket.getsockname()[1], flush=True)
+def bind_to_name(link, other):
+    """Binds a server and one without a name to the first ports of a name; the name."""
+    if places_of("storage") != (0xCF105A6848CBB2A0, [51132, 50767, 50402, 50037, 49672, 49307, 65326, 64961]):
+        fail("storage stands for something else")
+    for i in range(100):
+        name = "second-%d-%d" % (os.getpid(), i)
+        try:
+            other.bind(places_of(name)[1][0])
+            link.bind(places_of(name)[1][1])
+            return name
+        except OSError:
+            continue  # somebody has one of them
+    return fail("no name has free ports")
+
+
+def serve(link, offers, other):
+    connections, number = [], 0
+    uri = "udp://127.0.0.1:%d" % link.socket.getsockname()[1]
+    if other:
+        name = bind_to_name(link, other)
+        number, uri = places_of(name)[0], "udp://127.0.0.1/" + name
+    print("uri: " + uri, flush=True)
     while True:
+        got = other.receive(0.002) if other else None
+        if got and got[0][1] == REQUEST and is_elsewhere(other, *got, 0):
+            print("not here", flush=True)
         got = link.receive(0.01)
         now = time.monotonic()
         for connection in connections:
@@ -39,6 +63,8 @@ def serve(link, offers):
             continue
         packet, address = got
         index, token = struct.unpack_from("<IQ", packet, 4)
+        if packet[1] == REQUEST and is_elsewhere(link, packet, address, number):
+            continue
         if packet[1] == REQUEST:
             on_request(link, connections, packet, address, bytearray(MEMORY_BYTES) if offers else None)
         elif packet[1] not in (CONFIRM, CONFIRMED, DATA, CLOSE):
@@ -182,9 +208,10 @@ def main(arguments):
         at = arguments.index("--loss")
         link.loss = int(arguments[at + 1])
         del arguments[at:at + 2]
-    arguments = [word for word in arguments if word != "--crc"]
+    other = Link(link.loss, crc) if "--named" in arguments else None
+    arguments = [word for word in arguments if word not in ("--crc", "--named")]
     if arguments in (["serve"], ["offer"]):
-        serve(link, arguments == ["offer"])
+        serve(link, arguments == ["offer"], other)
     if len(arguments) != 2 or arguments[0] not in ("hello", "move", "rma", "cookie", "reset"):
         fail("arguments? " + __doc__)
     what, address = arguments[0], address_of(arguments[1])

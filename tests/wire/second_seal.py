@@ -6,7 +6,8 @@ against who measures time: it is for tests.
 """
 import struct
 
-from second import ACCEPT, CLOSE, CLOSED, COOKIE, CONFIRM, CONFIRMED, DATA, REJECT, REQUEST, RESET, Link, fail, nearest
+from second import ACCEPT, CLOSE, CLOSED, COOKIE, CONFIRM, CONFIRMED, DATA, NOT_HERE, REJECT, REQUEST, RESET, Link, fail, \
+    nearest
 
 SEALED = 2              # of the header's flags
 FROM_SERVER = 0x80      # of the type in a nonce
@@ -104,7 +105,7 @@ class SealedLink(Link):
 
     def receive(self, seconds):
         got = Link.receive(self, seconds)
-        if not got or got[0][1] == COOKIE:
+        if not got or got[0][1] in (COOKIE, NOT_HERE):
             return got
         packet, address = got
         kind, low = packet[1], struct.unpack_from("<I", packet, 20)[0]

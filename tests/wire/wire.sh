@@ -109,6 +109,14 @@ second() {
     second_for build/rma offer --loss 50
     second_as build/hello 1 'hello --crc' 'hello --crc --loss 50'
     second_for build/rma offer --crc
+    build wire_run tests/wire/wire_run.c -O2 || return
+    second_as "$out/wire_run serve" 0 hello 'hello --loss 50'
+    second_as "$out/wire_run serve" 1 'hello --crc'
+    second_for build/hello serve --crc --named
+    second_as build/hello 0 # configures what comes now
+    second_for build/hello serve --named
+    check 'nobody was told to ask elsewhere' grep -q '^not here' "$server_log"
+    second_for build/hello serve --named --loss 50
     has_sodium || { skip 'there is no libsodium' && return; }
     key=$out/second.key
     build/secure new >"$key"

@@ -3,6 +3,7 @@
  *
  *     SIM_PCAP=run.pcap wire_run sim     over the simulated network, which loses and reorders
  *     wire_run udp                       over UDP on the loopback interface, for tcpdump to see
+ *     wire_run serve                     a server by name, and before it one of another, for tests/wire/second.py
  *
  * What it shows is looked at by tests/wire/wire_check.py; here only the outcome of each operation is checked. Over UDP there
  * is no multicast, since loopback interfaces have none by default.
@@ -90,6 +91,15 @@ static void show_messages(side_t *a, side_t *b, cci_conn_attribute_t attribute) 
             continue;
         }
         take_messages(a, i);
+        take_messages(b, i);
+    }
+    for (i = 0; i < sizeof lengths / sizeof *lengths; i++) { /* whole and in pieces, alone and coalesced */
+        send_patiently(pair.ac, message, lengths[i], i, CCI_FLAG_SILENT | CCI_FLAG_WAKE);
+    }
+    if (attribute == CCI_CONN_ATTR_UU) {
+        elapse(5 * MILLISECOND_NS);
+        drop_messages(b);
+    } else {
         take_messages(b, i);
     }
     assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
@@ -350,11 +360,50 @@ static void prepare_network(void) {
     sim.reorder_per_mille = 50;
 }
 
+/* Echoes messages at the second of a name's ports, until it is killed; at the first is somebody without a name. */
+static int serve_by_name(void) {
+    cci_endpoint_t *ends[2] = {NULL, NULL};
+    char name[40], port[8];
+    cci_conn_name_t ports;
+    cci_event_t *event;
+    uint32_t caps, i = 0;
+    if (cci_init(CCI_ABI_VERSION, 0, &caps) != CCI_SUCCESS) {
+        return 1;
+    }
+    do { /* until both are free */
+        (void)(ends[0] != NULL && cci_destroy_endpoint(ends[0]));
+        ends[0] = NULL;
+        snprintf(name, sizeof name, "first-%d-%u", (int)getpid(), (unsigned)i);
+        if (i++ == 100 || cci_conn_hash_name(name, &ports) != CCI_SUCCESS) {
+            return 1;
+        }
+        snprintf(port, sizeof port, "%u", (unsigned)ports.ports[0]);
+    } while (cci_create_endpoint_at(NULL, port, 0, &ends[0], NULL) != CCI_SUCCESS ||
+             cci_create_endpoint_at(NULL, name, 0, &ends[1], NULL) != CCI_SUCCESS);
+    printf("uri: udp://127.0.0.1/%s\n", name);
+    fflush(stdout);
+    for (i = 0;; i ^= 1) {
+        if (cci_get_event(ends[i], &event) != CCI_SUCCESS) {
+            usleep(50);
+            continue;
+        }
+        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            (void)cci_accept(event, NULL);
+        } else if (event->type == CCI_EVENT_RECV) {
+            (void)cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT);
+        }
+        (void)cci_return_event(event);
+    }
+}
+
 int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "serve") == 0) {
+        return serve_by_name();
+    }
     worsen_network = prepare_network;
     on_sim = argc == 2 && strcmp(argv[1], "sim") == 0;
     if (!on_sim && (argc != 2 || strcmp(argv[1], "udp") != 0)) {
-        fprintf(stderr, "usage: wire_run sim|udp\n");
+        fprintf(stderr, "usage: wire_run sim|udp|serve\n");
         return 2;
     }
     return run_listed_tests(argv[1], on_sim ? ON_SIM : ON_UDP, NULL);
