@@ -3319,8 +3319,16 @@ static void cci__sci_after_fork(void) {
     cci__sci_unlock_world();
 }
 
+static void cci__sci_close_and_forget(int *fd) {
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
 /* Numbers of closed descriptors are forgotten: soon they are others. */
 static void cci__sci_close_in_child(cci__sci_desc_t sd) {
+    cci__sci_served *served;
+    cci__sci_peer *peer;
+    cci__sci_remote *r;
     int i;
     for (i = 0; i < sd->slot_count; i++) {
         cci__sci_slot *slot = &sd->slot[i];
@@ -3332,6 +3340,10 @@ static void cci__sci_close_in_child(cci__sci_desc_t sd) {
         else if (slot->kind == CCI__SCI_SLOT_DATA_INTERRUPT)
             ((cci__sci_local_data_interrupt_t)slot->object)->receiver = -1;
     }
+    for (served = sd->served; served; served = served->next) cci__sci_close_and_forget(&served->fd);
+    for (peer = sd->peers; peer; peer = peer->next)
+        for (r = peer->remotes; r; r = r->next) cci__sci_close_and_forget(&r->fd);
+    for (r = sd->rejoining; r; r = r->later) cci__sci_close_and_forget(&r->fd);
     if (sd->listener >= 0 && sd->listener_slot < 0) close(sd->listener);
     close(sd->epoll);
     close(sd->directory);

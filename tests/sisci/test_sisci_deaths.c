@@ -490,12 +490,14 @@ static sci_local_segment_t inherited_segment;
 static sci_remote_segment_t inherited_remote;
 static sci_local_interrupt_t inherited_interrupt;
 static sci_map_t inherited_map;
+static int inherited_fd[3]; /* of segment, remote segment and interrupt */
 
 /* What a child has of its parent's devices it can put away; its own descriptors are not touched. */
 static void puts_away(int in, int out) {
     int own[64], i;
     sci_remote_segment_t none = NULL;
     (void)in, (void)out;
+    for (i = 0; i < 3; i++) TRUE(fcntl(inherited_fd[i], F_GETFD) < 0); /* closed before fork() returned */
     for (i = 0; i < 64; i++) own[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     GIVES(SCI_ERR_BUSY, SCIClose(inherited, 0, &error));
     {
@@ -520,6 +522,7 @@ static void puts_away(int in, int out) {
 static void a_child_puts_away_what_it_inherited_without_harm_to_the_parent(void **state) {
     unsigned int number;
     child c;
+    int i;
     (void)state;
 #ifdef __SANITIZE_THREAD__
     skip(); /* this sanitizer allows no threads in a child of a process with threads */
@@ -531,6 +534,10 @@ static void a_child_puts_away_what_it_inherited_without_harm_to_the_parent(void 
     (void)map_remote(inherited_remote, &inherited_map, SIZE);
     OK(SCICreateInterrupt(inherited, &inherited_interrupt, 0, &number, ignores_interrupts, NULL, SCI_FLAG_USE_CALLBACK,
                           &error));
+    inherited_fd[0] = inherited_segment->served.fd;
+    inherited_fd[1] = inherited_remote->remote.fd;
+    inherited_fd[2] = inherited_interrupt->served.fd;
+    for (i = 0; i < 3; i++) TRUE(fcntl(inherited_fd[i], F_GETFD) >= 0);
     c = start(puts_away);
     TRUE(local_event(inherited_segment) == SCI_CB_CONNECT); /* the child with its own device */
     TRUE(local_event(inherited_segment) == SCI_CB_DISCONNECT);
