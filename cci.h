@@ -17260,7 +17260,7 @@ static inline int cci__rma_check(const char *function, const cci_connection_t *c
     const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
     if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
     if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
-    return flags & ~CCI__FLAGS ? cci__flags_refuse(function, flags & ~CCI__FLAGS) : (int)CCI_SUCCESS;
+    return (flags & ~CCI__FLAGS) != 0 ? cci__flags_refuse(function, flags & ~CCI__FLAGS) : (int)CCI_SUCCESS;
 }
 
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,

@@ -1094,8 +1094,8 @@ static doca_error_t doca__cc_ask(struct doca_comm_channel_ep_t *ep, const char *
     memcpy(data + DOCA__CC_MAGIC, name, length);
     timeout.tv_sec = DOCA_COMM_CHANNEL_CONNECT_MS / 1000;
     timeout.tv_usec = DOCA_COMM_CHANNEL_CONNECT_MS % 1000 * 1000;
-    status = cci_connect(ep->endpoint, uri, data, (uint32_t)(DOCA__CC_MAGIC + length), CCI_CONN_ATTR_RO, NULL, 0,
-                         &timeout);
+    status =
+        cci_connect(ep->endpoint, uri, data, (uint32_t)(DOCA__CC_MAGIC + length), CCI_CONN_ATTR_RO, NULL, 0, &timeout);
     if (status) return doca__cc_error(status);
     for (ep->is_asking = 1;;) {
         doca__cc_work(ep);

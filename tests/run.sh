@@ -98,7 +98,7 @@ tell() {
 # The steps that failed, once more, for who reads the end of a run alone.
 tell_failures() {
     [ ! -s "$run_logs/failures" ] || echo '--- what failed:'
-    for told in $(cat "$run_logs/failures" 2>/dev/null); do cat "$told"; done
+    [ ! -f "$run_logs/failures" ] || while read -r told; do cat "$told"; done <"$run_logs/failures"
 }
 
 # take NAME: the other lane does not have it.

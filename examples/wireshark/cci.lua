@@ -711,7 +711,7 @@ end
 -- A packet of ours has the version, a known type and known flags.
 local function recognise(buffer, pinfo, tree)
     if buffer:len() < 24 or buffer(0, 1):uint() ~= 0xC1 or not kinds.Packet[buffer(1, 1):uint()] or
-       buffer(3, 1):uint() > 3 then
+       buffer(3, 1):uint() > (buffer(1, 1):uint() == 1 and 7 or 3) then
         return false
     end
     pinfo.conversation = cci

@@ -101,6 +101,7 @@ target AVR avr-gcc -mmcu=atmega1284p avr-size 'simavr -m atmega1284p -f 16000000
 # Xtensa, as in the ESP8266 and ESP32: that it compiles.
 if has xtensa-lx106-elf-gcc; then
     for macros in '-DCCI_TINY' '-DCCI_TINY -DCCI_NO_RMA'; do
+        # shellcheck disable=SC2086 # a list of words
         echo '#include "cci.h"' | xtensa-lx106-elf-gcc -std=gnu99 -Os -ffreestanding -Itests/support/bare -I. -Wall -Wextra -Wno-unused-function \
             -Werror -DCCI_NO_TEXT -DCCI_IMPLEMENTATION '-DCCI_ASSERT(x)=((void)0)' $macros -x c -c -o "$dir/xtensa.o" - ||
             { fail "Xtensa: $macros does not compile" && continue; }
