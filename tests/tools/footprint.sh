@@ -91,9 +91,9 @@ arm=arm-none-eabi-gcc riscv=riscv64-unknown-elf-gcc
 known_version=12 room=0x80000
 board='qemu-system-arm -M mps2-an386 -nographic -semihosting -kernel'
 printf '%-12s %-30s %14s %14s %12s\n' machine 'bytes (goal)' code memory stack
-target Cortex-M0+ $arm '-mcpu=cortex-m0plus -mthumb' arm-none-eabi-size "$board" '26300 59900 69200 74000 10500 12700 12850' '1440 1440 1440 1480 640 760 800'
-target Cortex-M4 $arm '-mcpu=cortex-m4 -mthumb' arm-none-eabi-size "$board" '22900 53400 62300 66700 10200 11900 12100' '1040 1180 1180 1220 580 700 730'
-target Cortex-M55 $arm '-mcpu=cortex-m55 -mthumb -mfloat-abi=soft' arm-none-eabi-size '' '22950 53400 62300 66700 10200 11950 12100' ''
+target Cortex-M0+ $arm '-mcpu=cortex-m0plus -mthumb' arm-none-eabi-size "$board" '26300 59900 69300 74200 10500 12700 12850' '1440 1440 1440 1480 640 760 800'
+target Cortex-M4 $arm '-mcpu=cortex-m4 -mthumb' arm-none-eabi-size "$board" '22900 53400 62500 66900 10200 11900 12100' '1040 1180 1180 1220 580 700 730'
+target Cortex-M55 $arm '-mcpu=cortex-m55 -mthumb -mfloat-abi=soft' arm-none-eabi-size '' '22950 53400 62500 66900 10200 11950 12100' ''
 target RV32IMC $riscv '--specs=picolibc.specs -march=rv32imc -mabi=ilp32' riscv64-unknown-elf-size '' '27400 62000 72100 78300 10950 13150 13350' ''
 # 8-bit processors, with integers of 16 bits: the smallest engine alone, for one peer.
 rows='5 6' bare='' known_version=5 room=16 memory_bounds='0 0 0 0 2700 2780'
