@@ -894,8 +894,8 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
 /* The same at a given service, NULL chooses one. A number, or for UDP and verbs a service that the system knows, is a
- * port. Any other text of 1 to 120 bytes of UTF-8 is a name, unless it reads as numbers (0x1f, 1/2): clients connect to
- * udp://host/name, or verbs:// or sisci://. There is no name server and no daemon: the name gives eight ports, the
+ * port. Any other text of 1 to 120 bytes of UTF-8 is a name, unless it is made of digits and '/' alone, with 0x before
+ * it of hexadecimal ones (1/2, 0x1f): clients connect to udp://host/name, or verbs:// or sisci://. There is no name server and no daemon: the name gives eight ports, the
  * server takes the first that is free, and a client asks one after the other, by name, until that server answers or the
  * client's time is over; a server of another name, or of none, says that it is not the one. The endpoint's URI has the
  * port, and connects as ever.
