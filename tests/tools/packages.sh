@@ -249,7 +249,8 @@ same_options() {
 }
 # What can be done about each status, in a line: of the header, and of the page, where it is the end of each entry.
 hints() {
-    sed -n 's/^ *X(\(CCI_[A-Z_]*\), [^"]*"[^"]*", "\(.*\)").*/\1 \2./p' "$1" | awk '{ $2 = toupper(substr($2, 1, 1)) substr($2, 2); print }'
+    sed -e ':a' -e '/\\$/{N;s/ *\\\n */ /;ta' -e '}' "$1" | grep -o 'X(CCI_[A-Z_]*, [^"]*"[^"]*", "[^"]*")' |
+        sed 's/^X(\(CCI_[A-Z_]*\), [^"]*"[^"]*", "\(.*\)")$/\1 \2./' | awk '{ $2 = toupper(substr($2, 1, 1)) substr($2, 2); print }'
 }
 manual_hints() {
     awk '/^\.It Er / { if (text) print status, text; status = $3; text = ""; next }
