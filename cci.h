@@ -16709,30 +16709,24 @@ static cci_event_t *cci__lists_take(cci_lists_t *lists, cci_event_t *piece) {
     return piece;
 }
 
-static CCI__RARE int cci__lists_sift(cci_lists_t *lists, cci_event_t **event) {
-    cci_endpoint_base_t *base = lists->base;
-    int status;
-    do {
+/* What the transport has given, where the endpoint has had lists: pieces are taken from among the events. */
+static CCI__RARE int cci__lists_sift(cci_endpoint_base_t *base, cci_event_t **event, int status) {
+    cci_lists_t *lists = CCI__LISTS_LOAD(base->lists);
+    for (;;) {
+        if (status == CCI_SUCCESS && (*event)->type != CCI_EVENT_NONE) return status;
+        if (status == CCI_SUCCESS && (*event = cci__lists_take(lists, *event)) != NULL) return status;
         if (CCI__LISTS_LOAD(lists->stuck_count) > 0 && !cci__lists_are_dead(base) &&
             (*event = cci__lists_retry(lists)) != NULL)
             return CCI_SUCCESS;
+        if (status != CCI_SUCCESS) return status;
         status = base->ops->get_event(base, event);
-        if (status != CCI_SUCCESS || (*event)->type != CCI_EVENT_NONE) return status;
-        *event = cci__lists_take(lists, *event);
-    } while (*event == NULL);
-    return CCI_SUCCESS;
+    }
 }
 
+/* Another thread may make the endpoint's lists meanwhile, and then pieces come: so it is looked for them afterwards. */
 static inline int cci__lists_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
-    cci_lists_t *lists = CCI__LISTS_LOAD(base->lists);
-    int status;
-    if (CCI__UNLIKELY(lists != NULL)) return cci__lists_sift(lists, event);
-    status = base->ops->get_event(base, event);
-    if (status != CCI_SUCCESS || CCI__LIKELY((*event)->type != CCI_EVENT_NONE)) return status;
-    lists = CCI__LISTS_LOAD(base->lists); /* another thread has just made them */
-    if (lists == NULL) return status;
-    *event = cci__lists_take(lists, *event);
-    return *event != NULL ? (int)CCI_SUCCESS : cci__lists_sift(lists, event);
+    int status = base->ops->get_event(base, event);
+    return CCI__LIKELY(CCI__LISTS_LOAD(base->lists) == NULL) ? status : cci__lists_sift(base, event, status);
 }
 
 static int cci__lists_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {

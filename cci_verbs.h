@@ -5403,7 +5403,10 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     conn = (cci__rc_conn *)(void *)in->conn;
     if (got == CCI_CONN_GOT_ANSWER) got = cci__rc_collect_answer(ep, in);
     if (got == CCI_CONN_GOT_NOT_HERE) cci__rc_denied(ep, conn, &in->header);
-    if (in->answer == CCI__PKT_REQUEST && ((cci_conn_pending_t *)conn->pending)->seek) conn->conn.peer = *in->from;
+    if ((in->answer == CCI__PKT_REQUEST || got == CCI_CONN_GOT_ACCEPT) && ((cci_conn_pending_t *)conn->pending)->seek) {
+        conn->conn.peer = *in->from; /* who was asked before may have the name */
+        conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
+    }
     if (got == CCI_CONN_GOT_ACCEPT) cci__rc_was_accepted(ep, conn, state);
     if (type == CCI__PKT_REQUEST && in->answer == CCI__PKT_ACCEPT) cci__rc_wait_on(ep, conn);
     if (conn && got != CCI_CONN_GOT_STRAY && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
@@ -7388,7 +7391,6 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     if (CCI__UNLIKELY(!item)) return CCI_ENOBUFS;
     item->op = op;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
-    item->is_wake = (flags & CCI_FLAG_WAKE) != 0;
     if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && !(flags & (CCI_FLAG_WAKE | CCI_FLAG_FENCE)) &&
                     cci__rc_is_free(ep, conn))) {
         cci__rc_append(ep, conn, item);
@@ -7397,6 +7399,7 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     } else {
         if (!(flags & CCI_FLAG_NO_COPY) || !cci__rc_borrow(ep, item, data, count))
             cci__rc_take_bytes(item, data, count);
+        item->is_wake = (flags & CCI_FLAG_WAKE) != 0;
         item->is_fenced = (flags & CCI_FLAG_FENCE) != 0; /* the pair delivers it behind all writes, and now reads too */
         cci__rc_append(ep, conn, item);
         /* what is before it has ended so, and the program does not know it yet */

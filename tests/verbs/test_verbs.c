@@ -2113,12 +2113,12 @@ static void rc_refuses(void **state) {
     assert_int_equal(cci_create_endpoint(left->device, 0x100, &other, NULL), CCI_EINVAL);
     assert_null(other);
     assert_int_equal(cci_arm_os_handle(left, 16), CCI_EINVAL);
-    assert_int_equal(cci_connect(left, "verbs://127.0.0.2/1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0x55, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(left, "verbs://127.0.0.2/1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0xd5, NULL), CCI_EINVAL);
     assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, 0x7000, &handle), CCI_EINVAL);
     assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, 0, &handle), CCI_SUCCESS);
     assert_int_equal(cci_rma(rc_side[0].newest, NULL, 0, handle, 0, handle, 0, 8, NULL, CCI_FLAG_WRITE | 0x8000), CCI_EINVAL);
     assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, 0x4000), CCI_EINVAL);
-    assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, CCI_FLAG_FENCE), CCI_EINVAL);
+    assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, CCI_FLAG_FENCE | 1 << 7), CCI_EINVAL);
     assert_null(strstr(log_text, "hooks to seal"));
     finalize();
     log_text[0] = '\0';
