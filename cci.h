@@ -14574,7 +14574,8 @@ typedef struct cci__core {
     cci__shared_t *memories; /* these two and the links of `endpoints` have a lock of their own */
     cci__registered_t *registered;
 #ifndef CCI_NO_NAMES
-    cci__held_name_t *names; /* likewise */
+    cci__held_name_t *names;         /* likewise */
+    cci__held_name_t *parents_names; /* in the child of fork(): nobody may free them there */
 #endif
     uint32_t is_forked; /* this is the child of fork(), and cci_init() was not called in it */
     uint32_t has_told_fork;
@@ -14715,11 +14716,14 @@ static void cci__give_name_up(const cci_endpoint_base_t *endpoint) {
 #if CCI_POSIX
 /* In the child of fork(): they are the parent's alone. */
 static void cci__forget_names(void) {
+    cci__held_name_t **at;
+    for (at = &cci__core.names; *at != NULL; at = &(*at)->next) {
 #if defined(__linux__)
-    const cci__held_name_t *held;
-    for (held = cci__core.names; held != NULL; held = held->next)
-        if (held->fd >= 0) (void)close(held->fd);
+        if ((*at)->fd >= 0) (void)close((*at)->fd);
 #endif
+    }
+    *at = cci__core.parents_names;
+    cci__core.parents_names = cci__core.names;
     cci__core.names = NULL;
 }
 #endif
