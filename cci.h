@@ -895,10 +895,10 @@ CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t 
 
 /* The same at a given service, NULL chooses one. A number, or for UDP and verbs a service that the system knows, is a
  * port. Any other text of 1 to 120 bytes of UTF-8 is a name, unless it is made of digits and '/' alone, with 0x before
- * it of hexadecimal ones (1/2, 0x1f): clients connect to udp://host/name, or verbs:// or sisci://. There is no name server and no daemon: the name gives eight ports, the
- * server takes the first that is free, and a client asks one after the other, by name, until that server answers or the
- * client's time is over; a server of another name, or of none, says that it is not the one. The endpoint's URI has the
- * port, and connects as ever.
+ * it of hexadecimal ones (1/2, 0x1f): clients connect to udp://host/name, or verbs:// or sisci://. There is no name
+ * server and no daemon: the name gives eight ports, the server takes the first that is free, and a client asks one
+ * after the other, by name, until that server answers or the client's time is over; a server of another name, or of
+ * none, says that it is not the one. The endpoint's URI has the port, and connects as ever.
  * CCI_EBUSY: the port is taken, by an endpoint that does not share it, by another user's, or by as many as can share
  * it; or another server of this address has the name (on systems other than Linux only those of this process count), or
  * the name's ports are all taken. CCI_EINVAL: there is no such service, and it is no name either.
