@@ -3976,14 +3976,22 @@ static uint32_t cci__utf8_length(const char *text) {
                : length;
 }
 
-/* What a text stands for as the name of a service (wire.md, section 5.6); CCI_EINVAL if it is none. */
+#define CCI__FNV_BASIS UINT64_C(0xcbf29ce484222325)
+
+/* FNV-1a of some bytes, which goes on from `hash`. */
+CCI__UNUSED static uint64_t cci__fnv(uint64_t hash, const char *text, size_t length) {
+    for (; length > 0; length--) hash = (hash ^ (uint8_t)*text++) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* What a text stands for as the name of a service (wire.md, section 5.5); CCI_EINVAL if it is none. */
 CCI_API int cci_conn_hash_name(const char *text, cci_conn_name_t *name) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325), mixed;
+    uint64_t hash, mixed;
     uint32_t i, length = 0, more;
     for (; text[length]; length += more)
         if ((more = cci__utf8_length(text + length)) == 0 || length + more > CCI__NAME_LONGEST) return CCI_EINVAL;
     if (length == 0) return CCI_EINVAL;
-    for (i = 0; i < length; i++) hash = (hash ^ (uint8_t)text[i]) * UINT64_C(0x100000001b3);
+    hash = cci__fnv(CCI__FNV_BASIS, text, length);
     name->id = hash & ~(uint64_t)CCI__NAME_PLACE;
     if (name->id == 0) name->id = CCI__NAME_PORTS;
     mixed = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
@@ -9742,6 +9750,15 @@ CCI__UNUSED static void cci__wakes_note(cci__wakes_t *wakes, uint32_t index, uin
     wakes->refused[wakes->refused_count++].length = length;
 }
 
+/* The second descriptor tells whether a completion waits, or a send could succeed that was refused. */
+CCI__UNUSED static void cci__wakes_tell_sender(cci__wakes_t *wakes, const cci_evq_t *evq,
+                                               int (*may_send)(void *ep, const cci__refusal_t *refusal), void *ep) {
+    int readable = wakes->overflows || cci__wakes_find(&evq->done, 1);
+    uint32_t i;
+    for (i = 0; i < wakes->refused_count && !readable; i++) readable = may_send(ep, &wakes->refused[i]);
+    cci__wakes_signal(wakes, readable);
+}
+
 #ifdef __cplusplus
 }
 #endif
@@ -12539,7 +12556,8 @@ static int cci__dgram_thread_works(const cci__dgram_t *ep) {
 }
 
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
-static int cci__dgram_may_send(cci__dgram_t *ep, const cci__refusal_t *refusal) {
+static int cci__dgram_may_send(void *endpoint, const cci__refusal_t *refusal) {
+    cci__dgram_t *ep = (cci__dgram_t *)endpoint;
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, refusal->index);
     cci__active_t *active = conn->active;
     if (conn->conn.state != CCI_CONN_OPEN || (conn->conn.flags & CCI__CONN_UNREADY)) return 1;
@@ -12557,12 +12575,7 @@ static int cci__dgram_may_send(cci__dgram_t *ep, const cci__refusal_t *refusal) 
 static CCI__RARE int cci__dgram_wakes(cci__dgram_t *ep) {
     cci__wakes_t *wakes = &ep->wakes;
     int has_messages = !cci__list_empty(&ep->inbox);
-    if (wakes->has_fd) {
-        int readable = wakes->overflows || cci__wakes_find(&ep->evq.done, 1);
-        uint32_t i;
-        for (i = 0; i < wakes->refused_count && !readable; i++) readable = cci__dgram_may_send(ep, &wakes->refused[i]);
-        cci__wakes_signal(wakes, readable);
-    }
+    if (wakes->has_fd) cci__wakes_tell_sender(wakes, &ep->evq, cci__dgram_may_send, ep);
     return cci__wakes_due(wakes, &ep->evq, NULL, has_messages, has_messages && cci__dgram_buffers_left(ep) == 0);
 }
 
@@ -16305,16 +16318,15 @@ static int cci__take_name(cci_endpoint_base_t *endpoint, const char *service) {
     cci__held_name_t *held = (cci__held_name_t *)cci_alloc(sizeof *held), *other;
     cci_conn_name_t name;
     char *uri = NULL;
-    const char *end, *c;
+    const char *end;
     int status = held == NULL ? (int)CCI_ENOMEM : cci_conn_hash_name(service, &name);
     if (status == CCI_SUCCESS) status = endpoint->ops->get_endpoint_opt(endpoint, CCI_OPT_ENDPT_URI, &uri);
     if (status == CCI_SUCCESS) {
         held->endpoint = endpoint;
         held->words[0] = name.id;
-        held->words[1] = UINT64_C(0xcbf29ce484222325);
         end = strrchr(uri, ':');
         if (end[1] == '/') end += 3; /* an address without a host */
-        for (c = uri; c < end; c++) held->words[1] = (held->words[1] ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+        held->words[1] = cci__fnv(CCI__FNV_BASIS, uri, (size_t)(end - uri));
         CCI_URI_RELEASE(uri);
         cci__shared_lock();
         for (other = cci__core.names; other != NULL && memcmp(other->words, held->words, sizeof held->words) != 0;)

@@ -9964,7 +9964,7 @@ static int cci__sisci_change_link(cci__sisci *ep, cci__sisci_conn *conn, uint32_
  * of its time for that. */
 static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek_t *seek) {
     cci__sisci_link *link = conn->link;
-    uint64_t look_ns = seek->until_ns;
+    uint64_t look_ns;
     if (link->state == CCI__SISCI_OPEN && !conn->waits) {
         look_ns = CCI__NEVER; /* it has been asked */
     } else if (link->knows_name && link->name == seek->name.id && link->state <= CCI__SISCI_OPEN) {
@@ -11074,7 +11074,8 @@ static int cci__sisci_has_events(const cci__sisci *ep) {
 
 #ifndef CCI_NO_WAKE
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
-static int cci__sisci_may_send(cci__sisci *ep, const cci__refusal_t *refusal) {
+static int cci__sisci_may_send(void *endpoint, const cci__refusal_t *refusal) {
+    cci__sisci *ep = (cci__sisci *)endpoint;
     const cci__sisci_conn *conn = (const cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, refusal->index);
     if (conn->conn.state != CCI_CONN_OPEN || !conn->link) return 1;
     return (ep->free_ops || ep->op_made < ep->send_total + CCI__SISCI_EXTRA_OPS) &&
@@ -11083,13 +11084,7 @@ static int cci__sisci_may_send(cci__sisci *ep, const cci__refusal_t *refusal) {
 
 /* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
 static CCI__RARE int cci__sisci_wakes(cci__sisci *ep) {
-    if (ep->wakes.has_fd) {
-        int readable = ep->wakes.overflows || cci__wakes_find(&ep->evq.done, 1);
-        uint32_t i;
-        for (i = 0; i < ep->wakes.refused_count && !readable; i++)
-            readable = cci__sisci_may_send(ep, &ep->wakes.refused[i]);
-        cci__wakes_signal(&ep->wakes, readable);
-    }
+    if (ep->wakes.has_fd) cci__wakes_tell_sender(&ep->wakes, &ep->evq, cci__sisci_may_send, ep);
     return cci__wakes_due(&ep->wakes, &ep->evq, &ep->received, cci__wakes_has_messages(&ep->received),
                           ep->is_short || (ep->evq.free_buffer_count == 0 && ep->recv_made >= ep->recv_buf_count));
 }

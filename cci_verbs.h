@@ -5986,20 +5986,16 @@ static int cci__rc_thread_works(const cci__rc *ep) {
 }
 
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
-static int cci__rc_may_send(cci__rc *ep, const cci__refusal_t *refusal) {
+static int cci__rc_may_send(void *endpoint, const cci__refusal_t *refusal) {
+    cci__rc *ep = (cci__rc *)endpoint;
     return cci__rc_at(ep, refusal->index)->conn.state != CCI_CONN_OPEN ||
            (ep->free_ops && ep->used_messages < ep->send_buf_count);
 }
 
 /* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
 static CCI__RARE int cci__rc_wakes(cci__rc *ep) {
-    uint32_t waiting = ep->received_total - ep->taken_total, i;
-    if (ep->wakes.has_fd) {
-        int readable = ep->wakes.overflows || cci__wakes_find(&ep->evq.done, 1);
-        for (i = 0; i < ep->wakes.refused_count && !readable; i++)
-            readable = cci__rc_may_send(ep, &ep->wakes.refused[i]);
-        cci__wakes_signal(&ep->wakes, readable);
-    }
+    uint32_t waiting = ep->received_total - ep->taken_total;
+    if (ep->wakes.has_fd) cci__wakes_tell_sender(&ep->wakes, &ep->evq, cci__rc_may_send, ep);
     return cci__wakes_due(&ep->wakes, &ep->evq, &ep->received, cci__wakes_has_messages(&ep->received),
                           waiting + ep->evq.recv_out >= ep->evq.recv_limit);
 }

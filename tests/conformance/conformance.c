@@ -4131,18 +4131,11 @@ TEST(fence_send_unreliable, ANYWHERE, "UU, which has no RMAs: CCI_FLAG_FENCE on 
 
 /* ---- atomics ---- */
 
-/* Can the connection do them? */
-static int has_atomics(cci_connection_t *connection) {
+/* Can the connection do them? CCI_CAN_ATOMICS_64: of 8 bytes, too, which few processors can't. */
+static int has_atomics(cci_connection_t *connection, uint64_t which) {
     cci_caps_t caps;
     assert_int_equal(cci_get_opt((cci_opt_handle_t *)connection, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
-    return (caps.can & CCI_CAN_ATOMICS_32) != 0;
-}
-
-/* Of 8 bytes, too? Few processors can't. */
-static int has_wide_atomics(cci_connection_t *connection) {
-    cci_caps_t caps;
-    assert_int_equal(cci_get_opt((cci_opt_handle_t *)connection, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
-    return (caps.can & CCI_CAN_ATOMICS_64) != 0;
+    return (caps.can & which) != 0;
 }
 
 static void await_atomic(side_t *side, cci_status_t wanted) {
@@ -4156,7 +4149,7 @@ static void wide_operations(pair_t pair, const region_t *remote, uint64_t *wide)
     *wide = 0x0102030405060708u;
     assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_FETCH_ADD, 8, remote->handle, 8, 0x1000, 0, &previous, as_context(1), 0),
                      CCI_SUCCESS);
-    if (!has_wide_atomics(pair.ac)) { /* nor can its peer, which is of the same machine */
+    if (!has_atomics(pair.ac, CCI_CAN_ATOMICS_64)) { /* nor can its peer, which is of the same machine */
         await_rma(pair.a, as_context(1), CCI_ERR_RMA_OP);
         *wide = 7;
         return;
@@ -4183,7 +4176,7 @@ static void operations_of(cci_conn_attribute_t attribute) {
     region_t remote = make_region(pair.b->ep, 64, READ_WRITE);
     uint64_t previous = 0, *wide = (uint64_t *)(void *)(remote.start + 8);
     uint32_t *narrow = (uint32_t *)(void *)(remote.start + 20);
-    if (!has_atomics(pair.ac)) {
+    if (!has_atomics(pair.ac, CCI_CAN_ATOMICS_32)) {
         free_region(&remote);
         skip();
     }
@@ -4231,7 +4224,7 @@ TEST(atomic_refused, ANYWHERE, "cci_atomic() that the target's memory does not a
     cci_rma_handle_t lie;
     size_t i;
     (void)state;
-    if (!has_atomics(pair.ac)) {
+    if (!has_atomics(pair.ac, CCI_CAN_ATOMICS_32)) {
         skip();
     }
     for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -4256,12 +4249,12 @@ TEST(atomic_arguments, ANYWHERE, "cci_atomic() refuses what it can't do before a
     region_t remote = make_region(pair.b->ep, 64, READ_WRITE);
     pair_t loose = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_UU);
     (void)state;
-    if (!has_atomics(pair.ac)) {
+    if (!has_atomics(pair.ac, CCI_CAN_ATOMICS_32)) {
         assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 8, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_ERR_NOT_IMPLEMENTED);
         free_region(&remote);
         return;
     }
-    assert_false(has_atomics(loose.ac));
+    assert_false(has_atomics(loose.ac, CCI_CAN_ATOMICS_32));
     assert_int_equal(cci_atomic(NULL, CCI_ATOMIC_SWAP, 8, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
     assert_int_equal(cci_atomic(pair.ac, CCI_ATOMIC_SWAP, 8, NULL, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
     assert_int_equal(cci_atomic(loose.ac, CCI_ATOMIC_SWAP, 8, remote.handle, 0, 1, 0, NULL, NULL, 0), CCI_EINVAL);
@@ -4280,7 +4273,7 @@ TEST(atomic_flags, ANYWHERE, "cci_atomic(): SILENT gives no event, BLOCKING the 
     uint64_t previous = 0, old = 0, *number = (uint64_t *)(void *)remote.start;
     uint32_t round;
     (void)state;
-    if (!has_wide_atomics(pair.ac)) {
+    if (!has_atomics(pair.ac, CCI_CAN_ATOMICS_64)) {
         free_region(&local);
         free_region(&remote);
         skip();
@@ -4337,7 +4330,7 @@ TEST(atomic_sum, ANYWHERE, "thousands of cci_atomic() of several peers and of th
         adder[i] = side_open();
         pair[i] = connect_sides(adder[i], target, i % 2 ? CCI_CONN_ATTR_RU : CCI_CONN_ATTR_RO);
     }
-    if (!has_wide_atomics(pair[0].ac)) {
+    if (!has_atomics(pair[0].ac, CCI_CAN_ATOMICS_64)) {
         free(seen);
         free_region(&remote);
         skip();
