@@ -24,7 +24,8 @@
  *     >>conn        connections: table, handshake, end, a peer that moves
  *     >>rel         reliability protocol: acknowledgements, loss, order, pace
  *     >>rma         registrations, placement, reads
- *     >>dgram       the datagram endpoint: joins the layers over one link
+ *     >>endpoint    the CCI face of every endpoint: options, requests, handle, thread; over an engine
+ *     >>dgram       the engine over any link: joins the layers above
  *     >>core        devices, configuration, transport table, dispatch
  *     >>tiny        the engine of the smallest machines, in the place of all from >>evq on
  *     >>license
@@ -212,7 +213,7 @@
  *
  * CCI_IMPLEMENTATION    in one file: emits the code of all layers, that is, defines CCI_BASE_IMPLEMENTATION,
  *                       CCI_EVQ_IMPLEMENTATION, CCI_CONN_IMPLEMENTATION, CCI_REL_IMPLEMENTATION,
- *                       CCI_RMA_IMPLEMENTATION, CCI_DGRAM_IMPLEMENTATION and CCI_CORE_IMPLEMENTATION. A program that
+ *                       CCI_RMA_IMPLEMENTATION, CCI_ENDPOINT_IMPLEMENTATION, CCI_DGRAM_IMPLEMENTATION and CCI_CORE_IMPLEMENTATION. A program that
  *                       wants one layer defines that one and those it names; each brings in CCI_BASE_IMPLEMENTATION.
  * CCI_STATIC            everything is static: several files can have their own private copy.
  * CCI_API               what stands before each function's declaration (default: extern, or static with CCI_STATIC).
@@ -1516,10 +1517,13 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
 #define CCI_DGRAM_IMPLEMENTATION
 #endif
 #ifdef CCI_DGRAM_IMPLEMENTATION
-#define CCI_EVQ_IMPLEMENTATION
-#define CCI_CONN_IMPLEMENTATION
+#define CCI_ENDPOINT_IMPLEMENTATION
 #define CCI_REL_IMPLEMENTATION
 #define CCI_RMA_IMPLEMENTATION
+#endif
+#ifdef CCI_ENDPOINT_IMPLEMENTATION
+#define CCI_EVQ_IMPLEMENTATION
+#define CCI_CONN_IMPLEMENTATION
 #endif
 #if defined(CCI_EVQ_IMPLEMENTATION) || defined(CCI_CONN_IMPLEMENTATION) || defined(CCI_REL_IMPLEMENTATION) ||          \
     defined(CCI_RMA_IMPLEMENTATION)
@@ -3252,7 +3256,8 @@ typedef struct cci_conn {
         uint8_t in_line;
     } step;
     uint8_t hashed;
-    uint16_t flags; /* CCI__CONN_; those below 256 are the user's */
+    uint16_t flags;                         /* CCI__CONN_; those below 256 are the user's */
+    uint32_t send_timeout_us, keepalive_us; /* the user's: CCI_OPT_CONN_ */
 } cci_conn_t;
 
 #define CCI__CONN_PINGED 0x100u /* the peer was asked for a sign of life, and nothing has come since */
@@ -9263,11 +9268,26 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 #endif
 #endif /* CCI_RMA_IMPLEMENTATION */
 
-/* ---- what is counted for each connection, if the program asks for it: for the engines that have connections ---- */
+/* ==================================================================================================================
+ * >>endpoint
+ *
+ * The CCI face of every endpoint, but of CCI_TINY's: what a program sees of it, whatever moves its messages. An engine
+ * does that, a table of functions (cci__engine_t): >>dgram over a link, the queue pairs of cci_verbs.h, the shared
+ * memory of cci_sisci.h. Written once here, in this order:
+ *     statistics      what is counted for each connection, if the program asks for it
+ *     notices         CCI_EVENT_STATUS
+ *     wakes           the classes of events that wake, and the second descriptor
+ *     the endpoint    what all have: clock, lock, events, connections, options, handle, thread
+ *     options         of endpoints and connections, with keepalive
+ *     requests        accept and reject; the events about a connection's begin and end
+ *     sleep           the OS handle, the helper thread, blocking calls
+ *
+ * It calls the engine with the lock held.
+ * ================================================================================================================== */
+#if defined(CCI_ENDPOINT_IMPLEMENTATION) && !defined(CCI_ENDPOINT_IMPLEMENTED)
+#define CCI_ENDPOINT_IMPLEMENTED
 
-#if defined(CCI_CONN_IMPLEMENTED) && (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) &&           \
-    !defined(CCI__TALLIES)
-#define CCI__TALLIES
+/* ---- what is counted for each connection, if the program asks for it ---- */
 
 #ifdef CCI_NO_STATS
 #define CCI__STATS(statement) ((void)0)
@@ -9398,7 +9418,6 @@ CCI__UNUSED static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stat
 }
 #endif
 #endif
-#endif /* CCI__TALLIES */
 
 /* Events that come only if they are asked for. */
 #ifdef CCI_SMALL
@@ -9407,16 +9426,17 @@ CCI__UNUSED static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stat
 #define CCI__ASKED_EVENTS (1u << CCI_EVENT_DISCONNECT | 1u << CCI_EVENT_STATUS)
 #endif
 
-/* ---- CCI_EVENT_STATUS, for the engines that have connections ----
+/* ---- CCI_EVENT_STATUS ----
  *
  * What there is to tell stands with its connection, in memory that is made when the program asks for these events, so
  * that it can't be missing when something happens; and in one list, in the order in which it happened. In the queue of
  * urgent events wait only as many events as there are in CCI__NOTICE_EVENTS, which learn what they are when the program
  * takes them. */
 
-#if defined(CCI_CONN_IMPLEMENTED) && (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) &&           \
-    !defined(CCI_SMALL) && !defined(CCI__NOTICES)
-#define CCI__NOTICES
+#ifdef CCI_SMALL
+#define CCI__TELLS(statement) ((void)0) /* such a machine does without CCI_EVENT_STATUS */
+#else
+#define CCI__TELLS(statement) statement
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -9609,12 +9629,10 @@ CCI__UNUSED static int cci__notices_set(cci__notices_t *notices, cci_endpoint_ba
 #ifdef __cplusplus
 }
 #endif
-#endif /* CCI__NOTICES */
+#endif
 
-/* ---- what wakes a program, if it chooses: for all engines ---- */
+/* ---- what wakes a program, if it chooses ---- */
 
-#if defined(CCI_CONN_IMPLEMENTED) && (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) &&           \
-    !defined(CCI__WAKES)
 #ifdef CCI_NO_WAKE
 #define CCI__WAKES(statement) ((void)0)
 #define CCI__CAN_WAKE 0u
@@ -9763,13 +9781,71 @@ CCI__UNUSED static void cci__wakes_tell_sender(cci__wakes_t *wakes, const cci_ev
 }
 #endif
 #endif
-#endif /* CCI__WAKES */
 
-#ifdef CCI_SMALL
-#define CCI__TELLS(statement) ((void)0) /* such a machine does without CCI_EVENT_STATUS */
-#else
-#define CCI__TELLS(statement) statement
+/* ---- the endpoint ---- */
+
+#ifdef __cplusplus
+extern "C" {
 #endif
+
+struct cci__endpoint;
+
+/* What an engine does for its endpoints; with the lock held, unless it says otherwise. */
+typedef struct cci__engine {
+    int todo;
+} cci__engine_t;
+
+/* What every engine's endpoint begins with. Every engine's connection begins with a cci_conn_t, and what it keeps for
+ * an operation of the program with a cci_evq_event_t. */
+typedef struct cci__endpoint {
+    cci_endpoint_base_t api; /* first */
+    const cci__engine_t *engine;
+    int has_fd;          /* the program has an OS handle */
+    uint32_t event_mask; /* CCI_OPT_ENDPT_EVENT_MASK, as all of these */
+    uint64_t now_ns;     /* the clock, as the engine has read it last */
+    cci_evq_t evq;       /* events that wait, and receive buffers */
+    cci_conn_table_t conns;
+    cci_wheel_t wheel; /* of connections: the time at which something is due */
+    cci__polls_t polls;
+    uint32_t max_send_size;
+    uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
+    cci_list_t told; /* data of servers' answers, with events that the program has */
+#ifndef CCI_NO_STATS
+    cci__tallies_t tallies;
+#endif
+#ifndef CCI_SMALL
+    cci__notices_t notices;
+#endif
+#ifndef CCI_NO_WAKE
+    cci__wakes_t wakes;
+#endif
+    /* over a link */
+    const cci_link_t *link;
+    void *handle; /* the link's */
+    cci_link_info_t info;
+#ifndef CCI_SMALL
+    cci_link_state_t link_state; /* as the link told it last */
+#endif
+    cci__handle_t os_handle;
+    uint64_t check_ns;          /* when to look at the device again */
+    uint64_t thread_until_ns;   /* the helper thread sleeps until then; 0: it does not */
+    uint64_t close_ns;          /* when the CLOSE packets that have been promised a time have left */
+    uint64_t busy_log_ns;       /* when the log may tell again that requests are refused */
+    uint32_t closing;           /* connections that the program has closed and the peer may not know of */
+    int device_failed, is_dead; /* the device is down; for ever */
+    int stopping;               /* the helper thread is to end */
+    cci__lock_t lock;
+#ifndef CCI_NO_THREADS
+    cci__thread_t thread;
+    int has_thread;
+#endif
+} cci__endpoint_t;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CCI_ENDPOINT_IMPLEMENTATION */
 
 /* ==================================================================================================================
  * >>dgram
@@ -9934,7 +10010,6 @@ typedef struct cci__dconn {
             cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
         } broken;
     } in;
-    uint32_t send_timeout_us, keepalive_us;
 } cci__dconn_t;
 
 typedef char cci__dconn_peer_is_second[offsetof(cci__dconn_t, peer) == sizeof(cci_conn_t) ? 1 : -1];
@@ -9996,57 +10071,36 @@ typedef struct cci__tx_slot {
 } cci__tx_slot_t;
 
 typedef struct cci__dgram {
-    cci_endpoint_base_t base; /* first */
+    cci__endpoint_t base; /* first */
     const cci_transport_t *transport;
-    const cci_link_t *link;
-    void *handle;
-    cci_link_info_t info;
-    int has_fd;
-    cci__handle_t os_handle;
-    cci__polls_t polls;
-    uint64_t now_ns, check_ns, thread_until_ns, received_ns;
-    uint32_t max_send_size, buffer_size;
-    uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
-    uint32_t idle_rounds, unclocked, device_failed, is_dead;
+    uint64_t received_ns;
+    uint32_t buffer_size, idle_rounds, unclocked;
     uint32_t given, heard;           /* events since the network and the clock had a turn, and messages among them */
     uint32_t issued;                 /* messages that the program has sent since then */
     uint32_t given_most, heard_most; /* of them before the next turn */
     uint64_t given_since_ns;
-    uint64_t issued_ns; /* when the program issued something last; exact where it is not quick */
-    int is_quick;       /* the program works on a message for a short time */
-    uint32_t backlog;   /* packets in the inboxes */
-    uint32_t stamp;     /* of the last completion: what happened before it has a lower one */
-    uint64_t awake_ns;  /* since when the program has called often enough to see what its peers do */
-    uint64_t called_ns; /* when the program was last in here */
-    uint64_t seldom_ns; /* how long it may be gone before cci__dgram_note_away() is to know; 0: at once */
-    uint32_t untimed;   /* rounds since timers were looked at */
-    uint64_t strays;    /* packets that are not ours, or for no connection of the endpoint: guesses among them */
-    uint64_t close_ns;  /* when the CLOSE packets that have been promised a time have left */
-#ifndef CCI_SMALL
-    cci__notices_t notices;
-    cci_link_state_t link_state; /* as the link told it last */
-#endif
-#ifndef CCI_NO_WAKE
-    cci__wakes_t wakes;
-#endif
-    uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
-    uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
-    uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
-    uint32_t check_next;          /* where the search for a silent peer goes on */
-    uint64_t memory_log_ns;       /* ... that the memory for traffic is used up */
-    int traces;                   /* 1: the log gets each packet of a handshake or an end */
+    uint64_t issued_ns;     /* when the program issued something last; exact where it is not quick */
+    int is_quick;           /* the program works on a message for a short time */
+    uint32_t backlog;       /* packets in the inboxes */
+    uint32_t stamp;         /* of the last completion: what happened before it has a lower one */
+    uint64_t awake_ns;      /* since when the program has called often enough to see what its peers do */
+    uint64_t called_ns;     /* when the program was last in here */
+    uint64_t seldom_ns;     /* how long it may be gone before cci__dgram_note_away() is to know; 0: at once */
+    uint32_t untimed;       /* rounds since timers were looked at */
+    uint64_t strays;        /* packets that are not ours, or for no connection of the endpoint: guesses among them */
+    uint64_t evicted;       /* connections that were ended because they were stuck and others went short */
+    uint32_t check_next;    /* where the search for a silent peer goes on */
+    uint64_t memory_log_ns; /* ... that the memory for traffic is used up */
+    int traces;             /* 1: the log gets each packet of a handshake or an end */
     uint32_t collecting_next;
     struct cci__uri *uris; /* free ones */
     struct {
         uint64_t token;
         uint32_t index;
     } collecting[CCI__DGRAM_COLLECTING]; /* the first so many that an eighth of the buffers allows, in turn */
-    uint32_t waiters, stopping;
-    cci_evq_t evq;
-    cci_conn_table_t conns;
+    uint32_t waiters;
     cci_rel_pool_t pool;
     cci_rma_table_t rma;
-    cci_wheel_t wheel;
     cci_list_t ready, soon, inbox, lent, free_actives;
     cci_evq_event_t *free_ops;
     cci__store_t stores[CCI__STORES];
@@ -10058,7 +10112,6 @@ typedef struct cci__dgram {
     uint32_t buffers_unmade;            /* receive buffers that the program allows and that were not needed yet */
     uint32_t held_before;               /* buffers with what could not be delivered when the program set their count */
     cci_list_t readers, paths, answers; /* free ones */
-    cci_list_t told;                    /* data of servers' answers, with events that the program has */
 #ifndef CCI_NO_ATOMICS
     cci_list_t free_atomics;
     cci_rma_atomics_t ***atomics; /* NULL, or for each slab of connections NULL, or those of each */
@@ -10089,12 +10142,6 @@ typedef struct cci__dgram {
     uint64_t packets_foreign, packets_unmatched, packets_unheard;
     uint64_t requests_refused;
     cci__tally_t *tx_tallies[CCI__DGRAM_BATCH_TX]; /* of the connections of `slots`, or NULL, where it is counted */
-    cci__tallies_t tallies;
-#endif
-    cci__lock_t lock;
-#ifndef CCI_NO_THREADS
-    cci__thread_t thread;
-    int has_thread;
 #endif
 } cci__dgram_t;
 
@@ -10113,11 +10160,11 @@ typedef struct cci__dgram {
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
 static inline void cci__dgram_lock(cci__dgram_t *ep) {
-    cci__lock_take(&ep->lock);
+    cci__lock_take(&ep->base.lock);
 }
 
 static inline void cci__dgram_unlock(cci__dgram_t *ep) {
-    cci__lock_give(&ep->lock);
+    cci__lock_give(&ep->base.lock);
 }
 
 static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
@@ -10127,7 +10174,7 @@ static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
 #ifndef CCI_NO_STATS
 /* Where a connection's packets and messages are counted, NULL if they are not. */
 static inline cci__tally_t *cci__dgram_tally(const cci__dgram_t *ep, const cci__dconn_t *conn) {
-    return cci__tally_at(&ep->tallies, conn->conn.index);
+    return cci__tally_at(&ep->base.tallies, conn->conn.index);
 }
 #endif
 
@@ -10207,12 +10254,12 @@ static void cci__dgram_flush(cci__dgram_t *ep) {
     int sent;
     if (count == 0) return;
     ep->tx_count = 0;
-    sent = ep->link->send(ep->handle, ep->tx, (int)count);
+    sent = ep->base.link->send(ep->base.handle, ep->tx, (int)count);
     for (i = ep->tx_needs_look ? 0 : sent > 0 ? (uint32_t)sent : 0; i < count; i++) {
         cci__tx_slot_t *slot = &ep->slots[i];
         if (CCI__UNLIKELY((int)i >= sent)) cci__dgram_unsent(ep, slot, ep->tx[i].length);
 #ifndef CCI_NO_STATS
-        else if (CCI__UNLIKELY(ep->tallies.counted != NULL))
+        else if (CCI__UNLIKELY(ep->base.tallies.counted != NULL))
             cci__tally_sent(ep->tx_tallies[i], ep->tx[i].length);
 #endif
         if (slot->packet.spent) cci_rel_spent(&slot->active->rel, slot->packet.spent);
@@ -10244,7 +10291,7 @@ static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
 #else
     wire[3] |= ep->header_flags; /* a REQUEST may have another */
 #endif
-    if (conn && conn->peer.key && !cci_conn_seal(&ep->conns, &conn->conn, number, wire, &length)) return 0;
+    if (conn && conn->peer.key && !cci_conn_seal(&ep->base.conns, &conn->conn, number, wire, &length)) return 0;
     if (ep->header_flags & CCI__HEADER_CRC) {
         cci__store32(wire + length, cci__dgram_crc(ep, wire, length));
         length += CCI__CRC_SIZE;
@@ -10261,7 +10308,7 @@ static CCI__RARE int cci__dgram_finish(cci__dgram_t *ep, cci__dconn_t *conn, cci
     int is_wrapped = ep->wire == NULL || cci__dgram_wrap(ep, conn, slot->packet.number, tx);
 #ifndef CCI_NO_STATS
     ep->bytes_beyond += (uint64_t)(is_wrapped ? tx->length : 0) - before;
-    if (ep->tallies.counted) {
+    if (ep->base.tallies.counted) {
         ep->tx_tallies[slot - ep->slots] = slot->active ? cci__dgram_tally(ep, conn) : NULL;
         ep->tx_needs_look = 1;
     }
@@ -10352,7 +10399,7 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
  * that goes. */
 static uint8_t *cci__dgram_path_frame(cci__dgram_t *ep, cci__active_t *active) {
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
-    cci_rel_open_packet(&active->rel, packet, active->rel.mtu, ep->now_ns); /* no room for what is owed */
+    cci_rel_open_packet(&active->rel, packet, active->rel.mtu, ep->base.now_ns); /* no room for what is owed */
     packet->head_length += CCI__CONN_PATH_FRAME;
     return packet->head + packet->head_length - CCI__CONN_PATH_FRAME;
 }
@@ -10364,8 +10411,9 @@ static uint64_t cci__path_deadline(const cci__dgram_t *ep, const cci_conn_path_t
 
 static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_path_t *path = conn->active->path;
-    if (ep->now_ns < cci__path_deadline(ep, path)) return;
-    cci_conn_path_challenge(path, CCI__PATH_PACKET + ep->overhead, cci__dgram_path_frame(ep, conn->active), ep->now_ns);
+    if (ep->base.now_ns < cci__path_deadline(ep, path)) return;
+    cci_conn_path_challenge(path, CCI__PATH_PACKET + ep->overhead, cci__dgram_path_frame(ep, conn->active),
+                            ep->base.now_ns);
     cci__dgram_commit_data_to(ep, conn, &path->to);
 }
 
@@ -10373,7 +10421,7 @@ static cci_conn_path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *
     cci_conn_path_t *path = active->path ? active->path : (cci_conn_path_t *)cci__dgram_take(ep, CCI__STORE_PATHS);
     if (path && !active->path) {
         memset(path, 0, sizeof *path);
-        path->since_ns = ep->now_ns;
+        path->since_ns = ep->base.now_ns;
     }
     active->path = path;
     return path;
@@ -10383,7 +10431,7 @@ static cci_conn_path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *
 static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from, uint32_t length,
                                  int newest) {
     if ((!conn->active->path && !newest) || !cci__dgram_attach_path(ep, conn->active)) return;
-    cci_conn_path_elsewhere(&ep->conns, &conn->conn, conn->active->path, from, length, newest, ep->now_ns);
+    cci_conn_path_elsewhere(&ep->base.conns, &conn->conn, conn->active->path, from, length, newest, ep->base.now_ns);
     cci__dgram_challenge(ep, conn);
 }
 
@@ -10398,9 +10446,9 @@ static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, cons
     if (length < CCI__CONN_PATH_FRAME || conn->conn.pub.attribute > CCI_CONN_ATTR_UU) return 0;
     /* else it is as if it were lost */
     if (active->path || (frame[0] == CCI__FRAME_CHALLENGE && cci__dgram_attach_path(ep, active))) {
-        int has_moved = cci_conn_path_input(&ep->conns, &conn->conn, active->path, frame, ep->now_ns);
+        int has_moved = cci_conn_path_input(&ep->base.conns, &conn->conn, active->path, frame, ep->base.now_ns);
         CCI__TELLS(if (has_moved && conn->conn.state == CCI_CONN_OPEN)
-                       cci__notices_post(&ep->notices, &ep->evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0));
+                       cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0));
         (void)has_moved;
     }
     return CCI__CONN_PATH_FRAME;
@@ -10424,11 +10472,12 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
     if (cci_rma_wants_to_answer(reader)) {
         /* An answer's segment fills its packet: what is owed goes in packets of its own. */
         cci_rel_open_packet(&active->rel, packet, active->rel.mtu, now_ns);
-        size = cci_rma_answer(&ep->rma, reader, packet->head + packet->head_length, ep->info.mtu - packet->head_length,
-                              &packet->body, &packet->body_length);
+        size = cci_rma_answer(&ep->rma, reader, packet->head + packet->head_length,
+                              ep->base.info.mtu - packet->head_length, &packet->body, &packet->body_length);
         if (size > 0) {
             packet->head_length += size;
-            CCI__STATS(if (ep->tallies.counted) cci__dgram_tally(ep, conn)->peer_read_bytes += packet->body_length);
+            CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally(ep, conn)->peer_read_bytes +=
+                       packet->body_length);
             cci__dgram_commit_data(ep, conn);
             return 1;
         }
@@ -10523,7 +10572,7 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         cci__list_append(&ep->ready, &active->ready);
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
         cci__list_append(&ep->soon, &active->ready);
-    CCI__STATS(if (CCI__UNLIKELY(ep->tallies.counted != NULL)) cci__dgram_tally_issued(ep, active));
+    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL)) cci__dgram_tally_issued(ep, active));
     active->unsent_bytes = 0;
 }
 
@@ -10577,7 +10626,7 @@ static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     CCI_ASSERT(cci__active_idle(active));
-    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_messages(ep, active));
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, active));
     cci_rel_end(&active->rel, &conn->state);
     conn->active = NULL;
     cci__list_remove(&active->ready);
@@ -10694,7 +10743,7 @@ static int cci__dgram_has_reads(const cci__dconn_t *conn) {
 static void cci__dgram_resume_reads(cci__dgram_t *ep, cci__active_t *active) {
     const cci_list_t *node;
     if (!active->reader) return;
-    cci_rma_reader_resume(active->reader, (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
+    cci_rma_reader_resume(active->reader, (ep->base.info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->base.now_ns);
     for (node = active->rel.items.next; node != &active->rel.items; node = node->next) {
         const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
         if (cci__item_is_read(node) && !(item->flags & CCI__ITEM_HELD))
@@ -10706,7 +10755,7 @@ static void cci__dgram_resume_reads(cci__dgram_t *ep, cci__active_t *active) {
 /* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
 static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
     uint64_t since_ns = cci_rel_stuck_ns(&active->rel);
-    if (since_ns == CCI__NEVER || ep->now_ns < cci__max64(since_ns, ep->awake_ns) + CCI__DGRAM_STUCK_NS) return 0;
+    if (since_ns == CCI__NEVER || ep->base.now_ns < cci__max64(since_ns, ep->awake_ns) + CCI__DGRAM_STUCK_NS) return 0;
     ep->evicted++;
     cci__dgram_break(ep, active->conn, CCI_ETIMEDOUT);
     return 1;
@@ -10715,14 +10764,14 @@ static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
 /* A challenge waits for its answer, or an answer waits to leave: in the next turn all would begin anew. Not for
  * ever, though. */
 static int cci__path_is_busy(const cci__dgram_t *ep, const cci_conn_path_t *path) {
-    return path && (path->owes_response || path->challenge) && ep->now_ns < path->since_ns + CCI__DGRAM_TURN_NS;
+    return path && (path->owes_response || path->challenge) && ep->base.now_ns < path->since_ns + CCI__DGRAM_TURN_NS;
 }
 
 /* It has been used since the connection got it, or could have been for long enough. */
 static int cci__active_had_turn(const cci__dgram_t *ep, const cci__active_t *active) {
     if (CCI__UNLIKELY(cci__path_is_busy(ep, active->path))) return 0;
     return ep->waiting_count == 0 || (active->rel.heard_ns > 0 && !(active->conn->conn.flags & CCI__CONN_REFUSED)) ||
-           ep->now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
+           ep->base.now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
 }
 
 /* Looks at the longest unused few of what is lent; those that stay go to the end, so that all have their turn. With
@@ -10766,10 +10815,10 @@ static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dcon
     active->reader = NULL;
     active->path = NULL;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
-                  cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
+                  cci__max32(cci__min32(ep->base.info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
                   conn->conn.peer_window);
-    active->rel.timeout_us = active->rel.reliable ? conn->send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
-    active->rel.progress_ns = ep->now_ns;
+    active->rel.timeout_us = active->rel.reliable ? conn->conn.send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
+    active->rel.progress_ns = ep->base.now_ns;
     active->rel.message_max = (uint16_t)cci__min32(conn->conn.pub.max_send_size, UINT16_MAX);
     active->rel.once = conn->peer.key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
 }
@@ -10777,8 +10826,8 @@ static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dcon
 /* From now on the peer is asked for a sign of life when it has been silent for long. */
 static void cci__dgram_watch(const cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->in.open.probe_ns = CCI__NEVER;
-    if (ep->info.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
-        conn->in.open.probe_ns = ep->now_ns + ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    if (ep->base.info.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
+        conn->in.open.probe_ns = ep->base.now_ns + ep->base.info.probe_idle_s * UINT64_C(1000) * CCI__MS;
 }
 
 /* Goes on with the messages that were kept. */
@@ -10850,14 +10899,14 @@ static int cci__dgram_needs_no_turn(const cci__dgram_t *ep, const cci__dconn_t *
 
 /* A peer that is parked is asked for a sign of life after a pause, as long as it has been silent. */
 static void cci__dgram_pause(const cci__dgram_t *ep, cci__dconn_t *conn) {
-    uint64_t silent_ns = ep->now_ns - cci__min64(ep->now_ns, conn->in.parked.first->since_ns);
+    uint64_t silent_ns = ep->base.now_ns - cci__min64(ep->base.now_ns, conn->in.parked.first->since_ns);
     uint64_t pause_ns = cci__min64(cci__max64(silent_ns, CCI__DGRAM_PAUSE_NS), CCI__DGRAM_PAUSE_MAX_NS);
-    conn->peer.life.at.ask = (uint32_t)((ep->now_ns + pause_ns) >> 20) + 1;
+    conn->peer.life.at.ask = (uint32_t)((ep->base.now_ns + pause_ns) >> 20) + 1;
 }
 
 /* When a connection that is parked has something to do. */
 static uint64_t cci__dgram_parked_due(const cci__dgram_t *ep, const cci__dconn_t *conn) {
-    uint64_t until_ns = cci_rel_parked_until(conn->in.parked.first), now = ep->now_ns >> 20;
+    uint64_t until_ns = cci_rel_parked_until(conn->in.parked.first), now = ep->base.now_ns >> 20;
     int32_t left = (int32_t)(conn->peer.life.at.ask - (uint32_t)now);
     if (conn->conn.flags & CCI__CONN_WAITING) return until_ns;
     return cci__min64(until_ns, left > 0 ? (now + (uint32_t)left) << 20 : 0);
@@ -10910,7 +10959,7 @@ static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
     while (ep->waiting_count > 0) {
         int doubted = ep->waiting[0].count == 0 || (ep->waiting[1].count > 0 && ep->turns % CCI__DGRAM_DOUBTED == 0);
         uint32_t index = cci__ring_take(&ep->waiting[doubted]);
-        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, index);
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, index);
         int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->active;
         if (is_waiting && conn->peer.life.at.turn <= -CCI__DGRAM_TURN && rounds > 0) {
             rounds--;
@@ -10962,7 +11011,7 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
             at = cci__min64(at, cci_rma_deadline(conn->active->reader));
         if (CCI__UNLIKELY(conn->active->path != NULL)) at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
-    at = cci__min64(at, conn->keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
+    at = cci__min64(at, conn->conn.keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
         at = cci__min64(at, cci__dgram_parked_due(ep, conn));
     else if (conn->conn.state == CCI_CONN_OPEN)
@@ -10976,8 +11025,8 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t at = cci__dgram_due(ep, conn);
     if (at >= conn->conn.timer.at_ns) return;
     /* Never at once: what stays overdue must not stop the round. Never later than before: each send comes here. */
-    at = cci__max64(at, ep->now_ns + (1u << CCI__TICK_SHIFT));
-    if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
+    at = cci__max64(at, ep->base.now_ns + (1u << CCI__TICK_SHIFT));
+    if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->base.wheel, &conn->conn.timer, at);
 }
 
 #ifndef CCI_NO_STATS
@@ -10987,47 +11036,49 @@ static void cci__dgram_begin_tally(cci__dgram_t *ep, const cci__dconn_t *conn) {
     uint32_t i;
     for (i = 0; i < ep->tx_count; i++)
         if (ep->tx_tallies[i] == tally) ep->tx_tallies[i] = NULL;
-    cci__tally_begin(&ep->tallies, conn->conn.index);
+    cci__tally_begin(&ep->base.tallies, conn->conn.index);
 }
 #endif
 
 /* Memory for more connections; 0 if there is none. */
 static int cci__dgram_grow(cci__dgram_t *ep) {
-    size_t size = (size_t)CCI__CONN_SLAB * ep->conns.entry_size;
+    size_t size = (size_t)CCI__CONN_SLAB * ep->base.conns.entry_size;
     uint8_t *memory;
-    if (ep->conns.slab_count == ep->conns.slab_limit) return 0;
-    CCI__STATS(if (ep->tallies.counted && !cci__tallies_grow(&ep->tallies, ep->conns.slab_count + 1)) return 0);
-    CCI__TELLS(if (ep->notices.asked && !cci__notices_grow(&ep->notices, ep->conns.slab_count + 1)) return 0);
-    if ((ep->conns.slab_count + 1) * CCI__CONN_SLAB > ep->conns.bucket_count) {
-        uint32_t count = ep->conns.bucket_count * 2;
+    if (ep->base.conns.slab_count == ep->base.conns.slab_limit) return 0;
+    CCI__STATS(
+        if (ep->base.tallies.counted && !cci__tallies_grow(&ep->base.tallies, ep->base.conns.slab_count + 1)) return 0);
+    CCI__TELLS(
+        if (ep->base.notices.asked && !cci__notices_grow(&ep->base.notices, ep->base.conns.slab_count + 1)) return 0);
+    if ((ep->base.conns.slab_count + 1) * CCI__CONN_SLAB > ep->base.conns.bucket_count) {
+        uint32_t count = ep->base.conns.bucket_count * 2;
         uint32_t *buckets = (uint32_t *)cci_alloc(count * sizeof *buckets);
         if (!buckets) return 0;
-        cci_release(cci_conn_rehash(&ep->conns, buckets, count));
+        cci_release(cci_conn_rehash(&ep->base.conns, buckets, count));
     }
     memory = (uint8_t *)cci__dgram_memory(ep, size);
     if (!memory) return 0;
-    cci_conn_add_slab(&ep->conns, memory);
+    cci_conn_add_slab(&ep->base.conns, memory);
     return 1;
 }
 
 /* The peer's answer is waited for from now on. Its time stands where later the path's is. */
 static void cci__dgram_ask_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
-    conn->state.rttvar_us = (uint32_t)(ep->now_ns / 1000);
+    conn->state.rttvar_us = (uint32_t)(ep->base.now_ns / 1000);
 }
 
 static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t attribute, void *context) {
-    cci_conn_t *made = cci_conn_open(&ep->conns);
+    cci_conn_t *made = cci_conn_open(&ep->base.conns);
     cci__dconn_t *conn;
-    if (!made && (!cci__dgram_grow(ep) || (made = cci_conn_open(&ep->conns)) == NULL)) return NULL;
+    if (!made && (!cci__dgram_grow(ep) || (made = cci_conn_open(&ep->base.conns)) == NULL)) return NULL;
     conn = (cci__dconn_t *)(void *)made;
-    made->pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    made->pub.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
     made->pub.attribute = attribute;
     made->pub.context = context;
-    made->pub.max_send_size = ep->max_send_size;
+    made->pub.max_send_size = ep->base.max_send_size;
     made->deadline_ns = CCI__NEVER;
-    CCI__STATS(if (ep->tallies.counted) cci__dgram_begin_tally(ep, conn));
-    conn->send_timeout_us = ep->send_timeout_us;
-    conn->state.mtu = (uint16_t)ep->info.base_mtu;
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_begin_tally(ep, conn));
+    conn->conn.send_timeout_us = ep->base.send_timeout_us;
+    conn->state.mtu = (uint16_t)ep->base.info.base_mtu;
     cci__dgram_ask_path(ep, conn);
     return conn;
 }
@@ -11038,7 +11089,7 @@ static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
         cci_rel_run_t *run = active->runs;
         active->runs = run->next;
         ep->backlog--;
-        cci_evq_release_buffer(&ep->evq, (cci_evq_buffer_t *)run->buffer);
+        cci_evq_release_buffer(&ep->base.evq, (cci_evq_buffer_t *)run->buffer);
     }
     active->runs_tail = &active->runs;
     cci__list_remove(&active->inbox);
@@ -11105,22 +11156,22 @@ static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
 #ifndef CCI_NO_ATOMICS
     cci__dgram_drop_atomics(ep, conn);
 #endif
-    ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
+    ep->base.closing -= conn->conn.state == CCI_CONN_CLOSING;
     cci__dgram_forget(ep, conn->peer.key);
-    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
-    cci_conn_end(&ep->conns, &conn->conn, ep->now_ns);
+    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
+    cci_conn_end(&ep->base.conns, &conn->conn, ep->base.now_ns);
 }
 
 /* ---- events ---- */
 
 /* An event for the program about connections, perhaps from new memory. */
 static cci_evq_event_t *cci__dgram_control_event(cci__dgram_t *ep) {
-    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
     if (!event) {
         cci_evq_event_t *more = (cci_evq_event_t *)cci__dgram_memory(ep, CCI__DGRAM_CONTROL * sizeof *more);
         if (!more) return NULL;
-        cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, more, CCI__DGRAM_CONTROL);
-        event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+        cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_CONTROL, more, CCI__DGRAM_CONTROL);
+        event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
     }
     event->owner = NULL;
     event->state = 0;
@@ -11133,29 +11184,30 @@ static int cci__dgram_is_reliable(const cci__dconn_t *conn) {
 
 /* Of a connection that opens now: an unreliable one has none. */
 static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__dconn_t *conn) {
-    return cci__dgram_is_reliable(conn) ? ep->keepalive_us : 0;
+    return cci__dgram_is_reliable(conn) ? ep->base.keepalive_us : 0;
 }
 
 /* Keepalive begins, if there is to be any. */
 static void cci__dgram_begin_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
-    conn->conn.deadline_ns = conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
+    conn->conn.deadline_ns =
+        conn->conn.keepalive_us ? ep->base.now_ns + (uint64_t)conn->conn.keepalive_us * 1000 : CCI__NEVER;
     cci__dgram_schedule(ep, conn);
 }
 
 /* The peer has answered: the path takes no longer, though the peer's program may have taken most of that. The first
  * probe time-out is twice as long, but 0.1 s at least and 3 s at most, and not the same for all who begin together. */
 static void cci__dgram_know_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
-    uint64_t took_us = (uint32_t)((uint32_t)(ep->now_ns / 1000) - conn->state.rttvar_us);
+    uint64_t took_us = (uint32_t)((uint32_t)(ep->base.now_ns / 1000) - conn->state.rttvar_us);
     uint64_t wait_us = cci__min64(2 * took_us, 3000000);
-    wait_us += wait_us * (ep->now_ns >> 6 & 255) / 2048;
+    wait_us += wait_us * (ep->base.now_ns >> 6 & 255) / 2048;
     conn->state.rttvar_us = (uint32_t)cci__max64(wait_us, 100000);
 }
 
 /* The connection opens. */
 static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
+    cci_conn_opened(&ep->base.conns, &conn->conn, ep->base.now_ns);
     cci__dgram_know_path(ep, conn);
-    conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
+    conn->conn.keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     conn->in.open.keepalive_event = NULL;
     conn->peer.life.at.turn = 0;
     cci__dgram_watch(ep, conn);
@@ -11167,7 +11219,7 @@ static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__dgram_control_event(ep);
-    conn->keepalive_us = 0;
+    conn->conn.keepalive_us = 0;
     conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->active) { /* nobody waits for the answer any more */
         conn->active->rel.ping = 0;
@@ -11178,7 +11230,7 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.keepalive.connection = &conn->conn.pub;
     event->owner = conn;
     conn->in.open.keepalive_event = event; /* in the same place when it is broken */
-    cci_evq_post(&ep->evq.urgent, event);
+    cci_evq_post(&ep->base.evq.urgent, event);
 }
 
 /* Posts the events about the end of a connection, once the program has had its last message: that of keepalive, and
@@ -11186,14 +11238,14 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event;
     if (conn->active && conn->active->runs) {
-        CCI__WAKES(if (conn->keepalive_us || (conn->conn.flags & CCI__CONN_UNTOLD)) ep->wakes.ends = 1);
+        CCI__WAKES(if (conn->conn.keepalive_us || (conn->conn.flags & CCI__CONN_UNTOLD)) ep->base.wakes.ends = 1);
         return;
     }
-    if (conn->keepalive_us) cci__dgram_post_keepalive(ep, conn);
+    if (conn->conn.keepalive_us) cci__dgram_post_keepalive(ep, conn);
     if (!(conn->conn.flags & CCI__CONN_UNTOLD)) return;
     event = cci__dgram_control_event(ep);
     if (!event) { /* there is no memory now */
-        conn->conn.deadline_ns = ep->now_ns + 10 * CCI__MS;
+        conn->conn.deadline_ns = ep->base.now_ns + 10 * CCI__MS;
         cci__dgram_schedule(ep, conn);
         return;
     }
@@ -11205,14 +11257,14 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->owner = conn;
     event->state = ++ep->stamp;
     conn->in.broken.end_event = event;
-    cci_evq_post(&ep->evq.done, event);
+    cci_evq_post(&ep->base.evq.done, event);
 }
 
 /* Events that wait for the program must not name a connection that is gone. */
 static void cci__dgram_take_back_events(cci__dgram_t *ep, const cci__dconn_t *conn) {
     (void)ep;
     if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) return;
-    CCI__TELLS(cci__notices_forget(&ep->notices, &conn->conn, 0));
+    CCI__TELLS(cci__notices_forget(&ep->base.notices, &conn->conn, 0));
     if (conn->in.open.keepalive_event) conn->in.open.keepalive_event->base.pub.type = CCI_EVENT_NONE;
     if (conn->conn.state == CCI_CONN_BROKEN && conn->in.broken.end_event)
         conn->in.broken.end_event->base.pub.type = CCI_EVENT_NONE;
@@ -11223,7 +11275,7 @@ static const char *cci__dgram_peer_uri(cci__dgram_t *ep, const cci_link_addr_t *
     cci__uri_t *uri = ep->uris;
     size_t length = strlen(ep->transport->name);
     uint32_t i;
-    if (ep->link->version < 2 || !ep->link->text || length + 4 > sizeof uri->text) return NULL;
+    if (ep->base.link->version < 2 || !ep->base.link->text || length + 4 > sizeof uri->text) return NULL;
     if (!uri) {
         uri = (cci__uri_t *)cci__dgram_memory(ep, 16 * sizeof *uri);
         for (i = 0; uri && i < 16; i++) {
@@ -11234,7 +11286,8 @@ static const char *cci__dgram_peer_uri(cci__dgram_t *ep, const cci_link_addr_t *
     }
     memcpy(uri->text, ep->transport->name, length);
     memcpy(uri->text + length, "://", 3);
-    if (ep->link->text(ep->handle, address, uri->text + length + 3, sizeof uri->text - length - 3) != CCI_SUCCESS)
+    if (ep->base.link->text(ep->base.handle, address, uri->text + length + 3, sizeof uri->text - length - 3) !=
+        CCI_SUCCESS)
         return NULL;
     ep->uris = uri->next;
     return uri->text;
@@ -11252,14 +11305,14 @@ static void cci__dgram_free_uri(cci__dgram_t *ep, const char *text) {
 static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
     cci__dconn_t *conn = (cci__dconn_t *)event->owner;
     switch (event->base.pub.type) {
-    case CCI_EVENT_NONE: cci_evq_return_event(&ep->evq, event); return 0;
+    case CCI_EVENT_NONE: cci_evq_return_event(&ep->base.evq, event); return 0;
     case CCI_EVENT_KEEPALIVE_TIMEDOUT: conn->in.open.keepalive_event = NULL; return 1;
     case CCI_EVENT_DISCONNECT:
-        CCI__TELLS(cci__notices_forget(&ep->notices, &conn->conn, 0));
+        CCI__TELLS(cci__notices_forget(&ep->base.notices, &conn->conn, 0));
         conn->in.broken.end_event = NULL;
         return 1;
 #ifndef CCI_SMALL
-    case CCI_EVENT_STATUS: return cci__notices_hand_out(&ep->notices, &ep->evq, event);
+    case CCI_EVENT_STATUS: return cci__notices_hand_out(&ep->base.notices, &ep->base.evq, event);
 #endif
     case CCI_EVENT_CONNECT_REQUEST:
         event->base.pub.request.peer_uri = cci__dgram_peer_uri(ep, &conn->conn.peer);
@@ -11271,14 +11324,14 @@ static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
 /* The peer has left (CCI_SUCCESS) or is lost. The connection stays until the program disconnects. */
 static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     if (conn->conn.state != CCI_CONN_OPEN) return;
-    CCI__TELLS(cci__notices_forget(&ep->notices, &conn->conn, 1));
+    CCI__TELLS(cci__notices_forget(&ep->base.notices, &conn->conn, 1));
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->peer.life.at.end_status = status;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
-    if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) conn->conn.flags |= CCI__CONN_UNTOLD;
+    if (ep->base.event_mask & 1u << CCI_EVENT_DISCONNECT) conn->conn.flags |= CCI__CONN_UNTOLD;
     cci__dgram_post_end(ep, conn);
 }
 
@@ -11287,14 +11340,14 @@ static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int statu
     cci_conn_pending_t *pending = conn->in.request;
     cci_evq_event_t *event = (cci_evq_event_t *)pending->event;
     cci__dgram_flush(ep); /* the batch may hold a request, which names the data in `pending` */
-    cci_release(cci_conn_give_answer(pending->answer, status, &ep->told, &event->base.pub.connect));
+    cci_release(cci_conn_give_answer(pending->answer, status, &ep->base.told, &event->base.pub.connect));
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
     event->base.pub.connect.context = conn->conn.pub.context;
     event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
     event->owner = status == CCI_SUCCESS ? conn : NULL;
-    cci_evq_post(&ep->evq.urgent, event);
+    cci_evq_post(&ep->base.evq.urgent, event);
     if (status == CCI_SUCCESS)
         cci__dgram_opened(ep, conn);
     else
@@ -11309,7 +11362,7 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
     event->base.pub.accept.context = conn->conn.pub.context;
     event->base.pub.accept.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
     event->owner = status == CCI_SUCCESS ? conn : NULL;
-    cci_evq_post(&ep->evq.urgent, event);
+    cci_evq_post(&ep->base.evq.urgent, event);
     if (status == CCI_SUCCESS)
         cci__dgram_opened(ep, conn);
     else
@@ -11320,7 +11373,7 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
 
 /* Are the buffers with what came early rather than with the program? */
 static int cci__dgram_peers_hold(const cci__dgram_t *ep) {
-    return ep->pool.buffers_held >= ep->recv_buf_count / 2;
+    return ep->pool.buffers_held >= ep->base.recv_buf_count / 2;
 }
 
 /* Makes receive buffers, a slab of them; 0 if there are to be no more. */
@@ -11332,33 +11385,34 @@ static int cci__dgram_grow_buffers(cci__dgram_t *ep) {
     if (buffers) bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
     if (!bytes) return 0;
     ep->buffers_unmade -= count;
-    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->buffer_size, count);
+    cci_evq_add_buffers(&ep->base.evq, buffers, bytes, ep->buffer_size, count);
     return 1;
 }
 
 /* Buffers that are free, and those that can be made. */
 static uint32_t cci__dgram_buffers_left(const cci__dgram_t *ep) {
-    return ep->evq.free_buffer_count + ep->buffers_unmade;
+    return ep->base.evq.free_buffer_count + ep->buffers_unmade;
 }
 
 /* Is there one now, besides the one that takes the place in the batch of one that is kept? */
 static int cci__dgram_has_buffer(cci__dgram_t *ep) {
-    return ep->evq.free_buffer_count > 1 || cci__dgram_grow_buffers(ep) || ep->evq.free_buffer_count > 0;
+    return ep->base.evq.free_buffer_count > 1 || cci__dgram_grow_buffers(ep) || ep->base.evq.free_buffer_count > 0;
 }
 
 static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
-    if (ep->evq.free_buffer_count == 0) (void)cci__dgram_grow_buffers(ep);
-    return cci_evq_take_buffer(&ep->evq);
+    if (ep->base.evq.free_buffer_count == 0) (void)cci__dgram_grow_buffers(ep);
+    return cci_evq_take_buffer(&ep->base.evq);
 }
 
 /* Is there one more buffer for what is due? What came early holds more than it may if the program has lowered their
  * count: so many more may be in use, which otherwise are parked, or were never made. */
 static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
-    uint32_t limit = ep->evq.buffer_limit, held = cci__min32(ep->pool.buffers_held, ep->held_before) + early;
-    if (held <= ep->recv_buf_count || ep->evq.buffer_total >= limit + (held - ep->recv_buf_count)) return 0;
-    cci_evq_limit_buffers(&ep->evq, ep->evq.buffer_total + 1);
-    ep->evq.buffer_limit = limit; /* which comes into force as buffers come back */
-    if (ep->evq.free_buffer_count > 0) return 1;
+    uint32_t limit = ep->base.evq.buffer_limit, held = cci__min32(ep->pool.buffers_held, ep->held_before) + early;
+    if (held <= ep->base.recv_buf_count || ep->base.evq.buffer_total >= limit + (held - ep->base.recv_buf_count))
+        return 0;
+    cci_evq_limit_buffers(&ep->base.evq, ep->base.evq.buffer_total + 1);
+    ep->base.evq.buffer_limit = limit; /* which comes into force as buffers come back */
+    if (ep->base.evq.free_buffer_count > 0) return 1;
     if (ep->buffers_unmade > 0) return 0; /* there is no memory */
     ep->buffers_unmade = 1;
     if (cci__dgram_grow_buffers(ep)) return 1;
@@ -11370,12 +11424,12 @@ static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
  * quarter to what is due, a little more to requests for connections, and its share to other connections. A single
  * buffer is for what is due, where that comes for sure. */
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, int in_order, uint32_t spoken_for) {
-    uint32_t count = ep->recv_buf_count;
+    uint32_t count = ep->base.recv_buf_count;
     uint32_t early =
         count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || active->rel.reliable : cci__max32(count / 16, 2));
     uint32_t left = cci__dgram_buffers_left(ep), reserve = spoken_for + (in_order ? 0 : early);
     if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)) &&
-        (CCI__LIKELY(ep->evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
+        (CCI__LIKELY(ep->base.evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
         return 1;
     if (!in_order || !cci__dgram_peers_hold(ep)) return 0;
     if (spoken_for == 0 && cci__dgram_exceed(ep, early)) return 1;
@@ -11397,7 +11451,7 @@ static int cci__sink_keep(void *user, void *buffer, int in_order) {
 
 static void cci__sink_drop(void *user, void *buffer) {
     cci__active_t *active = (cci__active_t *)user;
-    cci_evq_release_buffer(&cci__dgram_of(active->conn)->evq, (cci_evq_buffer_t *)buffer);
+    cci_evq_release_buffer(&cci__dgram_of(active->conn)->base.evq, (cci_evq_buffer_t *)buffer);
 }
 
 static uint8_t *cci__sink_assemble(void *user, uint32_t size, int in_order, void **buffer) {
@@ -11468,8 +11522,9 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     run->next = NULL;
     *active->runs_tail = run;
     active->runs_tail = &run->next;
-    CCI__WAKES(if (CCI__UNLIKELY(ep->wakes.classes & CCI_ARM_WAKE)) ep->wakes.heard |= (uint8_t)cci__run_wakes(run));
-    CCI__STATS(if (CCI__UNLIKELY(ep->tallies.counted != NULL)) cci__dgram_tally_run(ep, active->conn, run));
+    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.classes & CCI_ARM_WAKE)) ep->base.wakes.heard |=
+               (uint8_t)cci__run_wakes(run));
+    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL)) cci__dgram_tally_run(ep, active->conn, run));
 }
 
 static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
@@ -11488,7 +11543,7 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     }
     if (data) {
         memcpy(to + (size_t)offset, data, length);
-        CCI__STATS(if (ep->tallies.counted) cci__dgram_tally(ep, active->conn)->peer_write_bytes += length);
+        CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally(ep, active->conn)->peer_write_bytes += length);
     }
     return CCI_SUCCESS;
 #endif
@@ -11513,7 +11568,7 @@ static void cci__dgram_complete(cci__dgram_t *ep, cci__op_t *op, int status) {
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ++ep->stamp;
-    cci_evq_post(&ep->evq.done, &op->event);
+    cci_evq_post(&ep->base.evq.done, &op->event);
 }
 
 static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
@@ -11523,7 +11578,7 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     active->op_count--;
     if (op->blocking) {
         op->done = 1;
-        if (ep->waiters > 0 && ep->link->wake) ep->link->wake(ep->handle);
+        if (ep->waiters > 0 && ep->base.link->wake) ep->base.link->wake(ep->base.handle);
         return;
     }
     cci__dgram_complete(ep, op, rel_op->status);
@@ -11605,7 +11660,8 @@ static uint32_t cci__dgram_path_mtu(const cci__dgram_t *ep, const cci__dconn_t *
 
 /* A reliable connection's peer is silent, or was heard. */
 static CCI__RARE void cci__dgram_suspend(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t is_suspended) {
-    if (cci__dgram_is_reliable(conn)) (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, is_suspended);
+    if (cci__dgram_is_reliable(conn))
+        (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, is_suspended);
 }
 
 /* Only while the program wants to know. */
@@ -11616,17 +11672,17 @@ static void cci__sink_note(void *user, int what) {
         cci__dgram_suspend(ep, active->conn, 1);
     } else if (what == CCI_REL_MTU) {
         if (active->conn->conn.state == CCI_CONN_OPEN)
-            cci__notices_post(&ep->notices, &ep->evq, &active->conn->conn, CCI_STATUS_PATH_MTU,
+            cci__notices_post(&ep->base.notices, &ep->base.evq, &active->conn->conn, CCI_STATUS_PATH_MTU,
                               cci__dgram_path_mtu(ep, active->conn, active->rel.mtu));
     } else {
-        CCI__STATS(if (ep->tallies.counted) cci__dgram_tally(ep, active->conn)->notes[what]++);
+        CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally(ep, active->conn)->notes[what]++);
     }
 }
 
 /* Somebody wants to know what is rare. */
 static void cci__dgram_take_note(cci__dgram_t *ep) {
-    int wants = ep->notices.asked != NULL;
-    CCI__STATS(wants |= ep->tallies.counted != NULL);
+    int wants = ep->base.notices.asked != NULL;
+    CCI__STATS(wants |= ep->base.tallies.counted != NULL);
     ep->pool.note = wants ? cci__sink_note : NULL;
 }
 #endif
@@ -11643,10 +11699,10 @@ static CCI__RARE void cci__dgram_log_peer(const cci__dgram_t *ep, int level, con
 #ifdef CCI_NO_TEXT
     (void)ep, (void)level, (void)before, (void)peer, (void)behind;
 #else
-    int is_known = ep->link->version >= 2 && ep->link->text;
+    int is_known = ep->base.link->version >= 2 && ep->base.link->text;
     char address[128];
     cci__note_t note;
-    is_known = is_known && ep->link->text(ep->handle, peer, address, sizeof address) == CCI_SUCCESS;
+    is_known = is_known && ep->base.link->text(ep->base.handle, peer, address, sizeof address) == CCI_SUCCESS;
     note.length = 0;
     cci__note_add(&note, ep->transport->name);
     cci__note_add(&note, ": ");
@@ -11699,14 +11755,14 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint32_t size;
     cci__dgram_trace(ep, CCI__PKT_REQUEST, " to ", &conn->conn.peer);
     memset(&piece, 0, sizeof piece);
-    while ((size = cci_conn_output_request(&ep->conns, &conn->conn, conn->in.request, &piece,
+    while ((size = cci_conn_output_request(&ep->base.conns, &conn->conn, conn->in.request, &piece,
                                            cci__dgram_slot(ep)->head)) > 0)
         cci__dgram_commit_bare(ep, &conn->conn.peer, conn, size, piece.data, piece.length);
 }
 
 /* Sends a packet of a connection's handshake or end. */
 static void cci__dgram_tell_at(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type, const cci_link_addr_t *to) {
-    uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, cci__dgram_slot(ep)->head);
+    uint32_t size = cci_conn_output(&ep->base.conns, &conn->conn, type, cci__dgram_slot(ep)->head);
     cci__dgram_trace(ep, type, " to ", to);
     cci__dgram_commit_bare(ep, to, conn, size, NULL, 0);
 }
@@ -11719,8 +11775,8 @@ static void cci__dgram_tell_answer(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t
     memset(&piece, 0, sizeof piece);
     for (;;) {
         uint8_t *head = cci__dgram_slot(ep)->head;
-        uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, head);
-        uint32_t more = cci_conn_output_piece(&ep->conns, answer, &piece, size, head);
+        uint32_t size = cci_conn_output(&ep->base.conns, &conn->conn, type, head);
+        uint32_t more = cci_conn_output_piece(&ep->base.conns, answer, &piece, size, head);
         if (more == 0) return;
         cci__dgram_commit_bare(ep, &conn->conn.peer, conn, size + more, piece.data, piece.length);
     }
@@ -11735,7 +11791,7 @@ static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) 
 
 /* Sends a packet that needs no connection. */
 static void cci__dgram_reply(cci__dgram_t *ep, const cci_conn_packet_t *in, uint8_t type) {
-    uint32_t size = cci_conn_output_reply(&ep->conns, in, type, cci__dgram_slot(ep)->head);
+    uint32_t size = cci_conn_output_reply(&ep->base.conns, in, type, cci__dgram_slot(ep)->head);
     cci__dgram_trace(ep, type, " to ", in->from);
     cci__dgram_commit_bare(ep, in->from, NULL, size, NULL, 0);
 }
@@ -11755,23 +11811,23 @@ static void cci__dgram_answer(cci__dgram_t *ep, const cci_conn_packet_t *in) {
 
 /* Sends a CLOSE as soon as it is its turn. */
 static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (cci_conn_close_output(&conn->conn, &ep->close_ns, conn->state.srtt_us * UINT64_C(1000), ep->now_ns))
+    if (cci_conn_close_output(&conn->conn, &ep->base.close_ns, conn->state.srtt_us * UINT64_C(1000), ep->base.now_ns))
         cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
 
 /* A request that the program has not seen is given up. */
 static void cci__dgram_forget_request(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_return_event(&ep->evq, conn->in.event);
+    cci_evq_return_event(&ep->base.evq, conn->in.event);
     cci__dgram_close_conn(ep, conn);
 }
 
 /* A request in pieces takes its turn. Its pieces leave the client together: one that is still waiting for the rest when
  * so many others have begun, has lost some, and the client sends all again; or it never wanted to go on. */
 static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *conn) {
-    uint32_t most = cci__max32(cci__min32(ep->recv_buf_count / 8, CCI__DGRAM_COLLECTING), 1);
+    uint32_t most = cci__max32(cci__min32(ep->base.recv_buf_count / 8, CCI__DGRAM_COLLECTING), 1);
     uint32_t at = ep->collecting_next++ % most;
     cci__dconn_t *other =
-        (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, ep->collecting[at].index, ep->collecting[at].token);
+        (cci__dconn_t *)(void *)cci_conn_find(&ep->base.conns, ep->collecting[at].index, ep->collecting[at].token);
     if (other && other->conn.state == CCI_CONN_COLLECTING) cci__dgram_forget_request(ep, other);
     ep->collecting[at].index = conn->conn.index;
     ep->collecting[at].token = conn->conn.token;
@@ -11782,7 +11838,7 @@ static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_c
     cci_evq_event_t *event = conn->in.collecting.event;
     if (cci_conn_collect(&conn->conn, &conn->in.collecting.pieces, request, event->buffer->data,
                          event->base.pub.request.data_len))
-        cci_evq_post(&ep->evq.urgent, event);
+        cci_evq_post(&ep->base.evq.urgent, event);
 }
 
 #ifndef CCI_NO_NAMES
@@ -11791,14 +11847,14 @@ static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn);
 /* A client asks the next port of the name that it seeks, or goes on asking the link where that is. */
 static CCI__RARE void cci__dgram_seek(cci__dgram_t *ep, cci__dconn_t *conn, int is_over) {
     cci_conn_pending_t *pending = conn->in.request;
-    if (is_over && !cci_conn_seek_on(&conn->conn, pending, ep->now_ns)) return;
+    if (is_over && !cci_conn_seek_on(&conn->conn, pending, ep->base.now_ns)) return;
     if (is_over && pending->seek->is_asked) conn->conn.flags |= CCI__CONN_ASKING;
     if (cci__dgram_locate(ep, conn) == CCI_SUCCESS) {
         conn->conn.deadline_ns = cci__min64(pending->seek->until_ns, pending->give_up_ns);
-        if (!is_over) conn->conn.deadline_ns = cci__max64(conn->conn.deadline_ns, ep->now_ns + CCI__MS);
+        if (!is_over) conn->conn.deadline_ns = cci__max64(conn->conn.deadline_ns, ep->base.now_ns + CCI__MS);
         cci__dgram_send_request(ep, conn);
     } else {
-        conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, pending->give_up_ns);
+        conn->conn.deadline_ns = cci__min64(ep->base.now_ns + CCI__MS, pending->give_up_ns);
     }
 }
 
@@ -11856,34 +11912,34 @@ static int cci__dgram_is_sound(cci__dgram_t *ep, cci_conn_got_t got) {
 static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_packet_t *in, const char *why) {
     cci__dgram_reply(ep, in, CCI__PKT_BUSY);
     CCI__STATS(ep->requests_refused++);
-    if (ep->now_ns < ep->busy_log_ns) return;
-    ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
+    if (ep->base.now_ns < ep->base.busy_log_ns) return;
+    ep->base.busy_log_ns = ep->base.now_ns + 10000 * CCI__MS;
     CCI__TELL(CCI_LOG_WARN, why);
 }
 
 /* The longest silence of a peer before it is asked for a sign of life: what the link says, or where that is never and
  * a request has found the table full, 4 s, or more on long paths. */
 static uint64_t cci__dgram_longest_silence(const cci__dgram_t *ep, const cci__dconn_t *conn) {
-    if (ep->info.probe_idle_s > 0) return ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    if (ep->base.info.probe_idle_s > 0) return ep->base.info.probe_idle_s * UINT64_C(1000) * CCI__MS;
     return cci__max64(4000 * CCI__MS, conn->state.srtt_us * UINT64_C(32000));
 }
 
 /* A request finds the table full, and nobody looks after silent peers: one of the next few connections may be dead.
  * It is asked now, and whoever answers is not asked again for some seconds. */
 static void cci__dgram_check_silent(cci__dgram_t *ep) {
-    uint32_t tries = cci__min32(CCI__DGRAM_LOOK, ep->conns.slab_count * CCI__CONN_SLAB);
-    if (ep->info.probe_idle_s > 0) return;
+    uint32_t tries = cci__min32(CCI__DGRAM_LOOK, ep->base.conns.slab_count * CCI__CONN_SLAB);
+    if (ep->base.info.probe_idle_s > 0) return;
     while (tries-- > 0) {
-        uint32_t index = ep->check_next < ep->conns.slab_count * CCI__CONN_SLAB ? ep->check_next : 0;
-        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, index);
-        uint64_t silent_ns = (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->peer.life.heard) << 20;
+        uint32_t index = ep->check_next < ep->base.conns.slab_count * CCI__CONN_SLAB ? ep->check_next : 0;
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, index);
+        uint64_t silent_ns = (uint64_t)((uint32_t)(ep->base.now_ns >> 20) - conn->peer.life.heard) << 20;
         ep->check_next = index + 1;
         if (conn->conn.state != CCI_CONN_OPEN || (conn->conn.flags & CCI__CONN_PARKED) || conn->conn.step.confirming ||
             conn->conn.pub.attribute > CCI_CONN_ATTR_UU || conn->in.open.probe_ns != CCI__NEVER ||
             silent_ns < cci__dgram_longest_silence(ep, conn))
             continue;
         conn->conn.tries = 0;
-        conn->in.open.probe_ns = ep->now_ns;
+        conn->in.open.probe_ns = ep->base.now_ns;
         cci__dgram_schedule(ep, conn);
         return;
     }
@@ -11892,7 +11948,7 @@ static void cci__dgram_check_silent(cci__dgram_t *ep) {
 /* Why there is no space for a request, NULL if there is. */
 static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t *in) {
     /* of few, what is early leaves but one more */
-    uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW);
+    uint32_t reserve = ep->base.recv_buf_count / 4 + (ep->base.recv_buf_count >= CCI__DGRAM_FEW);
     uint32_t left = cci__dgram_buffers_left(ep);
     uint8_t prefix[16];
 #ifdef CCI_SMALL
@@ -11903,8 +11959,8 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t 
         if (cci__dgram_peers_hold(ep)) cci__dgram_reclaim(ep, 0);
         return "clients have to wait: the receive buffers are full of requests and messages";
     }
-    if (cci_conn_prefix(&ep->conns, in->from, prefix) &&
-        !cci_conn_source_may(&ep->conns, prefix, left > reserve ? left - reserve : 1)) {
+    if (cci_conn_prefix(&ep->base.conns, in->from, prefix) &&
+        !cci_conn_source_may(&ep->base.conns, prefix, left > reserve ? left - reserve : 1)) {
         cci__dgram_check_silent(ep);
         return "clients have to wait: one network has the most connections, or undecided requests, that it may have";
     }
@@ -11924,12 +11980,12 @@ static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn
         ep->current->refs++;
         event->buffer = ep->current;
         event->base.pub.request.data_ptr = request->data_len ? request->data : NULL;
-        cci_evq_post(&ep->evq.urgent, event);
+        cci_evq_post(&ep->base.evq.urgent, event);
         return;
     }
     event->buffer = cci__dgram_take_buffer(ep);
     event->base.pub.request.data_ptr = event->buffer->data;
-    cci_conn_begin_collect(&conn->conn, &conn->in.collecting.pieces, request, ep->now_ns);
+    cci_conn_begin_collect(&conn->conn, &conn->in.collecting.pieces, request, ep->base.now_ns);
     cci__dgram_begin_collecting(ep, conn);
     cci__dgram_collect(ep, conn, request);
     cci__dgram_schedule(ep, conn);
@@ -11946,19 +12002,19 @@ static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_packet_t *in
         return;
     }
     if ((in->header.flags & CCI__HEADER_SEALED) &&
-        !cci__dgram_is_sound(ep, cci_conn_request_key(&ep->conns, in, (cci_endpoint_t *)&ep->base.pub, &key)))
+        !cci__dgram_is_sound(ep, cci_conn_request_key(&ep->base.conns, in, (cci_endpoint_t *)&ep->base.api.pub, &key)))
         return;
     event = cci__dgram_control_event(ep);
     conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)in->header.attribute, NULL) : NULL;
     if (!conn) {
         cci__dgram_forget(ep, key);
-        if (event) cci_evq_return_event(&ep->evq, event);
+        if (event) cci_evq_return_event(&ep->base.evq, event);
         cci__dgram_check_silent(ep);
         cci__dgram_send_busy(ep, in,
                              "clients have to wait: the connection table is full, or there is no memory for more");
         return;
     }
-    cci_conn_begin_request(&ep->conns, &conn->conn, in, key);
+    cci_conn_begin_request(&ep->base.conns, &conn->conn, in, key);
     cci__dgram_hear(ep, conn, &in->request, event);
 }
 
@@ -11971,7 +12027,7 @@ static cci_conn_got_t cci__dgram_collect_answer(cci__dgram_t *ep, cci_conn_packe
         if (!pending->answer) return CCI_CONN_GOT_NOTHING;
         memset(pending->answer, 0, sizeof *pending->answer);
     }
-    return cci_conn_collect_answer(&ep->conns, pending->answer, in);
+    return cci_conn_collect_answer(&ep->base.conns, pending->answer, in);
 }
 
 /* The peer has left (CCI_SUCCESS), or does not know the connection. */
@@ -12010,9 +12066,9 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     in.bytes = bytes;
     in.length = length;
     in.header = *header;
-    in.now_ns = ep->now_ns;
+    in.now_ns = ep->base.now_ns;
     cci__dgram_trace(ep, header->type, " from ", in.from);
-    got = cci_conn_input(&ep->conns, &in);
+    got = cci_conn_input(&ep->base.conns, &in);
     conn = (cci__dconn_t *)(void *)in.conn;
     if (got == CCI_CONN_GOT_ANSWER) got = cci__dgram_collect_answer(ep, &in);
 #ifndef CCI_NO_NAMES
@@ -12022,7 +12078,7 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     }
 #endif
 #ifndef CCI_SMALL
-    if (ep->notices.suspended > 0 && conn && conn->peer.life.heard == (uint32_t)(ep->now_ns >> 20))
+    if (ep->base.notices.suspended > 0 && conn && conn->peer.life.heard == (uint32_t)(ep->base.now_ns >> 20))
         cci__dgram_suspend(ep, conn, 0);
 #endif
     if (got == CCI_CONN_GOT_ACCEPT) /* before the answer, which so leaves with others */
@@ -12057,16 +12113,17 @@ static void cci__dgram_tally_packet(cci__dgram_t *ep, const cci__dconn_t *conn, 
 /* What few endpoints do with a packet of a connection that has come. 0: it is not the peer's. */
 static CCI__RARE int cci__dgram_open(cci__dgram_t *ep, const cci__dconn_t *conn, const cci_conn_header_t *header,
                                      uint8_t *bytes, uint32_t *length) {
-    if (ep->seal && !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->conns, &conn->conn, cci__dgram_number(conn, header),
-                                                             conn->conn.peer_token, bytes, length)))
+    if (ep->seal &&
+        !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->base.conns, &conn->conn, cci__dgram_number(conn, header),
+                                                 conn->conn.peer_token, bytes, length)))
         return 0;
-    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_packet(ep, conn, *length));
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_packet(ep, conn, *length));
     return 1;
 }
 
 static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                   const cci_conn_header_t *header) {
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->base.conns, header->index, header->token);
     cci__active_t *active;
     int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
@@ -12076,7 +12133,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (CCI__UNLIKELY(ep->looks_closer) && !cci__dgram_open(ep, conn, header, bytes, &length)) return;
     if (!conn->peer.key) {
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
-        conn->peer.life.heard = (uint32_t)(ep->now_ns >> 20);
+        conn->peer.life.heard = (uint32_t)(ep->base.now_ns >> 20);
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming))
         cci__dgram_got(ep, conn, cci_conn_hears(&conn->conn));
@@ -12089,11 +12146,11 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         return;
     }
     cci__dgram_charge(ep, conn, length);
-    outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
+    outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->base.now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
-        conn->peer.life.heard = (uint32_t)(ep->now_ns >> 20);
-        CCI__TELLS(if (CCI__UNLIKELY(ep->notices.suspended > 0)) cci__dgram_suspend(ep, conn, 0));
+        conn->peer.life.heard = (uint32_t)(ep->base.now_ns >> 20);
+        CCI__TELLS(if (CCI__UNLIKELY(ep->base.notices.suspended > 0)) cci__dgram_suspend(ep, conn, 0));
     }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
         if (outcome != CCI_REL_UNSOUND) cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
@@ -12116,7 +12173,7 @@ static cci_conn_got_t cci__dgram_unseal_group(const cci__dgram_t *ep, const cci_
     if (!conn->peer.key) return CCI_CONN_GOT_SOUND;
     if (number >= CCI__SEAL_NUMBERS) return CCI_CONN_GOT_NOTHING;
     cci_conn_write_nonce(nonce, cci__load64(bytes + 8), 0, number, CCI__PKT_GROUP, 0);
-    return cci_conn_open_sealed(&ep->conns, conn->peer.key, nonce, bytes, length);
+    return cci_conn_open_sealed(&ep->base.conns, conn->peer.key, nonce, bytes, length);
 }
 
 static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
@@ -12125,13 +12182,13 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
         cci__active_t *active;
         if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0) continue;
         if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length))) return;
-        CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_packet(ep, ep->groups[i], length));
+        CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_packet(ep, ep->groups[i], length));
         active = cci__dgram_activate(ep, ep->groups[i]);
         if (!active) {
             CCI__STATS(ep->packets_unheard++);
             return;
         }
-        (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->now_ns);
+        (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->base.now_ns);
         active->rel.ack_count = active->rel.nack_count = 0; /* anybody can send to a group: it answers nothing */
         cci__dgram_schedule(ep, ep->groups[i]);             /* pieces of messages have their time */
         return;
@@ -12211,16 +12268,16 @@ static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
             ep->current = moved;
             cci__dgram_input(ep, rx, moved->data, length);
             ep->current = outer;
-            cci_evq_release_buffer(&ep->evq, moved);
+            cci_evq_release_buffer(&ep->base.evq, moved);
         }
     } while ((at += step) < rx->length);
 }
 
 static int cci__dgram_receive(cci__dgram_t *ep, int most) {
-    int i, count = ep->link->receive(ep->handle, ep->rx, most);
+    int i, count = ep->base.link->receive(ep->base.handle, ep->rx, most);
     if (count > 0) {
         CCI__STATS(ep->packets_received += (uint32_t)count);
-        ep->now_ns = ep->received_ns = ep->link->now(ep->handle);
+        ep->base.now_ns = ep->received_ns = ep->base.link->now(ep->base.handle);
     }
     for (i = 0; i < count; i++) {
         ep->current = ep->rx_buffer[i];
@@ -12229,7 +12286,7 @@ static int cci__dgram_receive(cci__dgram_t *ep, int most) {
         if (ep->current->refs > 1) {
             cci_evq_buffer_t *fresh = cci__dgram_take_buffer(ep);
             CCI_ASSERT(fresh);
-            cci_evq_release_buffer(&ep->evq, ep->current);
+            cci_evq_release_buffer(&ep->base.evq, ep->current);
             ep->rx_buffer[i] = fresh;
             ep->rx[i].data = fresh->data;
         }
@@ -12242,7 +12299,7 @@ static int cci__dgram_receive(cci__dgram_t *ep, int most) {
 
 static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active;
-    uint64_t period_ns = (uint64_t)conn->keepalive_us * 1000;
+    uint64_t period_ns = (uint64_t)conn->conn.keepalive_us * 1000;
     if (conn->conn.flags & CCI__CONN_PINGED) {
         cci__dgram_post_keepalive(ep, conn);
         conn->conn.deadline_ns = CCI__NEVER;
@@ -12254,29 +12311,29 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
         conn->conn.flags |= CCI__CONN_PINGED;
         cci__dgram_make_ready(ep, active);
     }
-    conn->conn.deadline_ns = ep->now_ns + period_ns;
+    conn->conn.deadline_ns = ep->base.now_ns + period_ns;
 }
 
 /* Asks a peer that has been silent for long whether it is still there. It needs no hot state, and answers with
  * CONFIRMED. */
 static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t period_ns = cci__dgram_longest_silence(ep, conn);
-    cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->now_ns, &conn->in.open.probe_ns);
+    cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->base.now_ns, &conn->in.open.probe_ns);
     CCI__TELLS(if (due == CCI_CONN_DUE_CONFIRM && conn->conn.tries > 3) cci__dgram_suspend(ep, conn, 1));
     if (due == CCI_CONN_DUE_CONFIRM)
         cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
     else if (due == CCI_CONN_DUE_TIMED_OUT)
         cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
-    else if (ep->info.probe_idle_s == 0)
+    else if (ep->base.info.probe_idle_s == 0)
         conn->in.open.probe_ns = CCI__NEVER; /* it has answered */
 }
 
 /* A connection that is parked has something to do. */
 static void cci__dgram_parked_timeout(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active;
-    if (cci_rel_parked_until(conn->in.parked.first) <= ep->now_ns) {
+    if (cci_rel_parked_until(conn->in.parked.first) <= ep->base.now_ns) {
         cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
-    } else if (cci__dgram_parked_due(ep, conn) <= ep->now_ns) {
+    } else if (cci__dgram_parked_due(ep, conn) <= ep->base.now_ns) {
         cci__dgram_pause(ep, conn);
         active = cci__dgram_lend_at_once(ep, conn); /* there may be enough for all again */
         if (active)
@@ -12290,7 +12347,7 @@ static void cci__dgram_parked_timeout(cci__dgram_t *ep, cci__dconn_t *conn) {
 static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
     int status;
     if (!(conn->conn.flags & CCI__CONN_ASKING)) return CCI_SUCCESS;
-    status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
+    status = ep->base.link->resolve(ep->base.handle, NULL, &conn->conn.peer);
     if (status == CCI_SUCCESS) conn->conn.flags &= (uint16_t)~CCI__CONN_ASKING;
     return status;
 }
@@ -12298,8 +12355,8 @@ static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* A request is repeated. Where the system says that nobody receives at the address, the log does, once; the server may
  * be about to start, and so the request goes on until its time-out. */
 static void cci__dgram_ask_why(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (!ep->info.refused || (conn->conn.flags & CCI__CONN_UNREACHED) ||
-        !ep->info.refused(ep->handle, &conn->conn.peer))
+    if (!ep->base.info.refused || (conn->conn.flags & CCI__CONN_UNREACHED) ||
+        !ep->base.info.refused(ep->base.handle, &conn->conn.peer))
         return;
     conn->conn.flags |= CCI__CONN_UNREACHED;
     cci__dgram_log_peer(ep, CCI_LOG_WARN, "connection refused: nobody receives at ", &conn->conn.peer,
@@ -12311,14 +12368,14 @@ static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
     int asked = (conn->conn.flags & CCI__CONN_ASKING) != 0, status;
 #ifndef CCI_NO_NAMES
     if (CCI__UNLIKELY(conn->in.request->seek != NULL)) {
-        cci__dgram_seek(ep, conn, ep->now_ns >= conn->in.request->seek->until_ns);
+        cci__dgram_seek(ep, conn, ep->base.now_ns >= conn->in.request->seek->until_ns);
         return;
     }
 #endif
     status = cci__dgram_locate(ep, conn);
     conn->conn.tries -= (uint8_t)(asked && conn->conn.tries > 0); /* what could not be sent is no try */
     if (status == CCI_EAGAIN)
-        conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, conn->in.request->give_up_ns);
+        conn->conn.deadline_ns = cci__min64(ep->base.now_ns + CCI__MS, conn->in.request->give_up_ns);
     else if (status != CCI_SUCCESS)
         cci__dgram_connected(ep, conn, status);
     else {
@@ -12355,14 +12412,14 @@ static void cci__dgram_idle(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* The next step of a connection's opening, use or end is due. */
 static void cci__dgram_step(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t give_up_ns = conn->conn.state == CCI_CONN_CONNECTING ? conn->in.request->give_up_ns : CCI__NEVER;
-    switch (cci_conn_timeout(&conn->conn, give_up_ns, ep->now_ns)) {
+    switch (cci_conn_timeout(&conn->conn, give_up_ns, ep->base.now_ns)) {
     case CCI_CONN_DUE_NOTHING: break;
     case CCI_CONN_DUE_REQUEST: cci__dgram_ask(ep, conn); break;
     case CCI_CONN_DUE_CONFIRM: cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM); break;
     case CCI_CONN_DUE_CLOSE: cci__dgram_send_close(ep, conn); break;
     case CCI_CONN_DUE_TIMED_OUT: cci__dgram_timed_out(ep, conn); break;
     case CCI_CONN_DUE_FORGOTTEN:
-        if (conn->conn.state == CCI_CONN_COLLECTING) cci_evq_return_event(&ep->evq, conn->in.event);
+        if (conn->conn.state == CCI_CONN_COLLECTING) cci_evq_return_event(&ep->base.evq, conn->in.event);
         cci__dgram_close_conn(ep, conn);
         break;
     case CCI_CONN_DUE_IDLE: cci__dgram_idle(ep, conn); break;
@@ -12371,21 +12428,22 @@ static void cci__dgram_step(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 static void cci__dgram_timers(cci__dgram_t *ep) {
     cci_timer_t *timer;
-    while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL) {
+    while ((timer = cci__wheel_expire(&ep->base.wheel, ep->base.now_ns)) != NULL) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
         if (conn->active && conn->conn.state == CCI_CONN_OPEN) {
             cci__active_t *active = conn->active;
-            cci_rel_timeout(&active->rel, ep->now_ns);
+            cci_rel_timeout(&active->rel, ep->base.now_ns);
             if (CCI__UNLIKELY(CCI__READER(active) != NULL))
-                cci_rma_timeout(&ep->rma, active->reader, (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
+                cci_rma_timeout(&ep->rma, active->reader, (ep->base.info.base_mtu - CCI_REL_HEADER - 16) & ~7u,
+                                ep->base.now_ns);
             cci__dgram_challenge(ep, conn);
             if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, active);
         }
         if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
             cci__dgram_parked_timeout(ep, conn);
-        else if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns)
+        else if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->base.now_ns)
             cci__dgram_probe(ep, conn);
-        if (conn->conn.deadline_ns <= ep->now_ns) {
+        if (conn->conn.deadline_ns <= ep->base.now_ns) {
             cci__dgram_step(ep, conn);
             if (conn->conn.state == CCI_CONN_FREE) continue;
         }
@@ -12396,9 +12454,9 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
 /* The device is gone and does not come back: what is pending waits for nothing. */
 static void cci__dgram_die(cci__dgram_t *ep) {
     uint32_t i;
-    ep->is_dead = 1;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+    ep->base.is_dead = 1;
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, i);
         if (conn->conn.state == CCI_CONN_CONNECTING)
             cci__dgram_connected(ep, conn, CCI_ERR_DEVICE_DEAD);
         else if (conn->conn.state == CCI_CONN_ACCEPTED)
@@ -12411,25 +12469,26 @@ static void cci__dgram_die(cci__dgram_t *ep) {
 static void cci__dgram_tell_failure(cci__dgram_t *ep) {
     cci_evq_event_t *event = cci__dgram_control_event(ep);
     if (!event) return;
-    ((struct cci_device *)(uintptr_t)ep->base.pub.device)->up = 0;
-    ep->device_failed = 1;
+    ((struct cci_device *)(uintptr_t)ep->base.api.pub.device)->up = 0;
+    ep->base.device_failed = 1;
     event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
-    event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
-    cci_evq_post(&ep->evq.urgent, event);
-    CCI__TELLS(cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_DOWN, 0));
+    event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
+    cci_evq_post(&ep->base.evq.urgent, event);
+    CCI__TELLS(cci__notices_post(&ep->base.notices, &ep->base.evq, NULL, CCI_STATUS_DEVICE_DOWN, 0));
 }
 
 static void cci__dgram_check_device(cci__dgram_t *ep) {
-    int up = ep->link->up ? ep->link->up(ep->handle) : 1;
-    ep->check_ns = ep->now_ns + 100 * CCI__MS;
-    CCI__TELLS(if (ep->info.state) cci__notices_of_link(&ep->notices, &ep->evq, &ep->link_state, ep->info.state));
-    if (up > 0 && ep->device_failed) {
-        CCI__TELLS(cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_UP, 0));
-        ep->device_failed = 0;
-        ((struct cci_device *)(uintptr_t)ep->base.pub.device)->up = 1;
+    int up = ep->base.link->up ? ep->base.link->up(ep->base.handle) : 1;
+    ep->base.check_ns = ep->base.now_ns + 100 * CCI__MS;
+    CCI__TELLS(if (ep->base.info.state)
+                   cci__notices_of_link(&ep->base.notices, &ep->base.evq, &ep->base.link_state, ep->base.info.state));
+    if (up > 0 && ep->base.device_failed) {
+        CCI__TELLS(cci__notices_post(&ep->base.notices, &ep->base.evq, NULL, CCI_STATUS_DEVICE_UP, 0));
+        ep->base.device_failed = 0;
+        ((struct cci_device *)(uintptr_t)ep->base.api.pub.device)->up = 1;
     }
-    if (up <= 0 && !ep->device_failed) cci__dgram_tell_failure(ep);
-    if (up < 0 && !ep->is_dead) cci__dgram_die(ep);
+    if (up <= 0 && !ep->base.device_failed) cci__dgram_tell_failure(ep);
+    if (up < 0 && !ep->base.is_dead) cci__dgram_die(ep);
 }
 
 enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
@@ -12458,7 +12517,7 @@ static void cci__dgram_output_ready(cci__dgram_t *ep, int idle) {
         while (!cci__list_empty(&round)) {
             cci__active_t *active = CCI__CONTAINER(round.next, cci__active_t, ready);
             cci__dconn_t *conn = active->conn;
-            cci__dgram_output(ep, active, idle, alone, ep->now_ns);
+            cci__dgram_output(ep, active, idle, alone, ep->base.now_ns);
             cci__dgram_schedule(ep, conn);
         }
     }
@@ -12468,10 +12527,11 @@ static void cci__dgram_output_ready(cci__dgram_t *ep, int idle) {
 /* How long the program was away, though it was wanted. One that has a handle is not while it sleeps until the handle
  * wakes it. What is known of that stays for a sixteenth of it, while the program catches up. */
 static CCI__RARE void cci__dgram_note_away(cci__dgram_t *ep) {
-    uint64_t gone_ns = ep->now_ns - cci__min64(ep->called_ns, ep->now_ns), known_ns = ep->pool.away_ns;
-    if (gone_ns > 1000 * CCI__MS) ep->awake_ns = ep->now_ns; /* what peers did is still waiting to be received */
+    uint64_t gone_ns = ep->base.now_ns - cci__min64(ep->called_ns, ep->base.now_ns), known_ns = ep->pool.away_ns;
+    if (gone_ns > 1000 * CCI__MS) ep->awake_ns = ep->base.now_ns; /* what peers did is still waiting to be received */
     known_ns -= cci__min64(known_ns, 16 * gone_ns);
-    if (ep->has_fd) gone_ns = cci__min64(gone_ns, ep->now_ns - cci__min64(ep->os_handle.armed_ns, ep->now_ns));
+    if (ep->base.has_fd)
+        gone_ns = cci__min64(gone_ns, ep->base.now_ns - cci__min64(ep->base.os_handle.armed_ns, ep->base.now_ns));
     gone_ns = gone_ns < CCI__DGRAM_SELDOM_NS ? 0 : cci__min64(gone_ns, 1000 * CCI__MS);
     ep->pool.away_ns = ep->rma.away_ns = cci__max64(known_ns, gone_ns);
     ep->seldom_ns = ep->pool.away_ns > 0 ? 0 : CCI__DGRAM_SELDOM_NS;
@@ -12493,23 +12553,23 @@ static CCI__RARE int cci__dgram_has_more(cci__dgram_t *ep, int is_full) {
  * and one is taken now and then. */
 static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     int count;
-    ep->conns.resets = 0;
+    ep->base.conns.resets = 0;
     if (most == 0 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
-        cci__polls_look(&ep->polls)) {
-        ep->now_ns = ep->link->now(ep->handle);
-        cci__polls_looked(&ep->polls, ep->now_ns, 7);
+        cci__polls_look(&ep->base.polls)) {
+        ep->base.now_ns = ep->base.link->now(ep->base.handle);
+        cci__polls_looked(&ep->base.polls, ep->base.now_ns, 7);
     }
-    if (CCI__UNLIKELY(ep->now_ns - ep->called_ns >= ep->seldom_ns)) cci__dgram_note_away(ep);
-    count = most == 0 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most > 0 ? most : 1);
+    if (CCI__UNLIKELY(ep->base.now_ns - ep->called_ns >= ep->seldom_ns)) cci__dgram_note_away(ep);
+    count = most == 0 && ep->base.now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most > 0 ? most : 1);
     if (count > 0) {
         ep->idle_rounds = 0;
         idle &= CCI__IDLE;
     } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
-    if (CCI__UNLIKELY(count < 0)) ep->check_ns = 0;
+    if (CCI__UNLIKELY(count < 0)) ep->base.check_ns = 0;
     if (CCI__LIKELY(ep->seldom_ns > 0) || !cci__dgram_has_more(ep, count == most && most > 0)) cci__dgram_timers(ep);
-    ep->called_ns = ep->now_ns;
-    if (ep->now_ns >= ep->check_ns) cci__dgram_check_device(ep);
+    ep->called_ns = ep->base.now_ns;
+    if (ep->base.now_ns >= ep->base.check_ns) cci__dgram_check_device(ep);
     idle = idle || ep->idle_rounds >= 2;
     if (idle) cci__dgram_hurry(ep);
     if (CCI__UNLIKELY(ep->waiting_count > 0)) cci__dgram_next_turns(ep);
@@ -12520,14 +12580,14 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
 /* ---- the OS handle, waiting, and the helper thread ---- */
 
 static int cci__dgram_has_events(const cci__dgram_t *ep) {
-    return ep->evq.urgent.head || ep->evq.done.head || !cci__list_empty(&ep->inbox);
+    return ep->base.evq.urgent.head || ep->base.evq.done.head || !cci__list_empty(&ep->inbox);
 }
 
 static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
-    uint64_t at = cci__list_empty(&ep->ready) ? cci__wheel_deadline(&ep->wheel) : 0;
+    uint64_t at = cci__list_empty(&ep->ready) ? cci__wheel_deadline(&ep->base.wheel) : 0;
     if (CCI__UNLIKELY(ep->waiting_count > 0)) /* turns that are not taken end */
-        at = cci__min64(at, ep->now_ns + 10 * CCI__MS);
-    return ep->link->up ? cci__min64(at, ep->check_ns + 900 * CCI__MS) : at;
+        at = cci__min64(at, ep->base.now_ns + 10 * CCI__MS);
+    return ep->base.link->up ? cci__min64(at, ep->base.check_ns + 900 * CCI__MS) : at;
 }
 
 /* The deadline for one who is going to sleep until then: timers that come first and whose time has moved back since
@@ -12535,11 +12595,11 @@ static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
 static uint64_t cci__dgram_sleep_deadline(cci__dgram_t *ep) {
     cci_timer_t *timer;
     uint32_t moved;
-    for (moved = 0; moved < 64 && (timer = cci__wheel_first(&ep->wheel)) != NULL; moved++) {
+    for (moved = 0; moved < 64 && (timer = cci__wheel_first(&ep->base.wheel)) != NULL; moved++) {
         const cci__dconn_t *conn = (const cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
         uint64_t at = cci__dgram_due(ep, conn);
-        if (at <= timer->at_ns || timer->at_ns <= ep->now_ns) break;
-        cci__timer_arm(&ep->wheel, timer, at);
+        if (at <= timer->at_ns || timer->at_ns <= ep->base.now_ns) break;
+        cci__timer_arm(&ep->base.wheel, timer, at);
     }
     return cci__dgram_deadline(ep);
 }
@@ -12551,21 +12611,21 @@ static int cci__dgram_thread_works(const cci__dgram_t *ep) {
     (void)ep;
     return 0;
 #else
-    return ep->has_thread && ep->wakes.classes != 0;
+    return ep->base.has_thread && ep->base.wakes.classes != 0;
 #endif
 }
 
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
 static int cci__dgram_may_send(void *endpoint, const cci__refusal_t *refusal) {
     cci__dgram_t *ep = (cci__dgram_t *)endpoint;
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, refusal->index);
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, refusal->index);
     cci__active_t *active = conn->active;
     if (conn->conn.state != CCI_CONN_OPEN || (conn->conn.flags & CCI__CONN_UNREADY)) return 1;
     if (!active) return !(conn->conn.flags & CCI__CONN_WAITING);
     if (ep->waiting_count > 0 && !cci__list_empty(&active->rel.items) &&
         (active->rel.leaving || active->rel.probes >= 2))
         return 0;
-    if (active->op_count >= ep->send_buf_count + CCI__DGRAM_BULKS ||
+    if (active->op_count >= ep->base.send_buf_count + CCI__DGRAM_BULKS ||
         (!ep->free_ops && ep->stores[CCI__STORE_OPS].made >= ep->stores[CCI__STORE_OPS].most))
         return 0;
     return cci__rel_has_blocks(&active->rel, 1, 8 + cci__pad8(refusal->length));
@@ -12573,10 +12633,10 @@ static int cci__dgram_may_send(void *endpoint, const cci__refusal_t *refusal) {
 
 /* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
 static CCI__RARE int cci__dgram_wakes(cci__dgram_t *ep) {
-    cci__wakes_t *wakes = &ep->wakes;
+    cci__wakes_t *wakes = &ep->base.wakes;
     int has_messages = !cci__list_empty(&ep->inbox);
-    if (wakes->has_fd) cci__wakes_tell_sender(wakes, &ep->evq, cci__dgram_may_send, ep);
-    return cci__wakes_due(wakes, &ep->evq, NULL, has_messages, has_messages && cci__dgram_buffers_left(ep) == 0);
+    if (wakes->has_fd) cci__wakes_tell_sender(wakes, &ep->base.evq, cci__dgram_may_send, ep);
+    return cci__wakes_due(wakes, &ep->base.evq, NULL, has_messages, has_messages && cci__dgram_buffers_left(ep) == 0);
 }
 
 /* A send has ended with a status, where there is a second descriptor. */
@@ -12584,7 +12644,7 @@ static CCI__RARE void cci__dgram_note_send(cci__dgram_t *ep, cci__dconn_t *conn,
     int is_refused = status == CCI_ENOBUFS || status == CCI_EAGAIN;
     conn->conn.flags &= (uint16_t)~CCI__CONN_DENIED;
     conn->conn.flags |= (uint16_t)(is_refused ? CCI__CONN_DENIED : 0);
-    cci__wakes_note(&ep->wakes, conn->conn.index % CCI__CONN_MOST, length, is_refused);
+    cci__wakes_note(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST, length, is_refused);
 }
 #endif
 
@@ -12593,40 +12653,41 @@ static CCI__RARE void cci__dgram_note_send(cci__dgram_t *ep, cci__dconn_t *conn,
 static void cci__dgram_arm(cci__dgram_t *ep) {
     uint64_t deadline_ns;
     int readable;
-    if (!ep->has_fd && !ep->info.progress_thread) return;
+    if (!ep->base.has_fd && !ep->base.info.progress_thread) return;
     deadline_ns = cci__dgram_deadline(ep);
-    if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns && ep->link->wake) {
-        ep->thread_until_ns = 0; /* once is enough */
-        ep->link->wake(ep->handle);
+    if (ep->base.info.progress_thread && deadline_ns < ep->base.thread_until_ns && ep->base.link->wake) {
+        ep->base.thread_until_ns = 0; /* once is enough */
+        ep->base.link->wake(ep->base.handle);
     }
-    if (!ep->has_fd) return;
+    if (!ep->base.has_fd) return;
     readable = cci__dgram_has_events(ep);
 #ifndef CCI_NO_WAKE
-    if (CCI__UNLIKELY(ep->wakes.is_used)) {
+    if (CCI__UNLIKELY(ep->base.wakes.is_used)) {
         readable = cci__dgram_wakes(ep);
         if (cci__dgram_thread_works(ep)) deadline_ns = CCI__NEVER;
     }
 #endif
-    if (!ep->link->arm) return;
-    if (!ep->os_handle.is_awake && deadline_ns < ep->os_handle.armed_ns) deadline_ns = cci__dgram_sleep_deadline(ep);
-    if (cci__handle_set(&ep->os_handle, readable, deadline_ns, ep->now_ns))
-        ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
+    if (!ep->base.link->arm) return;
+    if (!ep->base.os_handle.is_awake && deadline_ns < ep->base.os_handle.armed_ns)
+        deadline_ns = cci__dgram_sleep_deadline(ep);
+    if (cci__handle_set(&ep->base.os_handle, readable, deadline_ns, ep->base.now_ns))
+        ep->base.link->arm(ep->base.handle, ep->base.os_handle.readable, ep->base.os_handle.armed_ns);
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
 static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
-    uint64_t deadline_ns = cci__dgram_sleep_deadline(ep), now_ns = ep->link->now(ep->handle);
+    uint64_t deadline_ns = cci__dgram_sleep_deadline(ep), now_ns = ep->base.link->now(ep->base.handle);
     uint64_t wait_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
-    if (!ep->link->wait || wait_ns == 0) {
+    if (!ep->base.link->wait || wait_ns == 0) {
         cci__dgram_unlock(ep); /* another thread may have something to do */
         cci__dgram_lock(ep);
         return;
     }
     ep->waiters++;
     cci__dgram_unlock(ep);
-    ep->link->wait(ep->handle, wait_ns);
+    ep->base.link->wait(ep->base.handle, wait_ns);
     cci__dgram_lock(ep);
-    ep->called_ns = ep->link->now(ep->handle);
+    ep->called_ns = ep->base.link->now(ep->base.handle);
     ep->waiters--;
 }
 
@@ -12634,25 +12695,25 @@ static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
 static void cci__dgram_thread(void *arg) {
     cci__dgram_t *ep = (cci__dgram_t *)arg;
     cci__dgram_lock(ep);
-    while (!ep->stopping) {
+    while (!ep->base.stopping) {
         uint64_t deadline_ns, now_ns;
         (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         cci__dgram_arm(ep);
         deadline_ns = cci__dgram_sleep_deadline(ep);
-        now_ns = ep->link->now(ep->handle);
+        now_ns = ep->base.link->now(ep->base.handle);
         if (deadline_ns <= now_ns) {
             cci__dgram_unlock(ep);
             cci__dgram_lock(ep);
             continue;
         }
-        ep->thread_until_ns = deadline_ns;
+        ep->base.thread_until_ns = deadline_ns;
         ep->waiters++;
         cci__dgram_unlock(ep);
-        ep->link->wait(ep->handle, cci__min64(deadline_ns - now_ns, 1000 * CCI__MS));
+        ep->base.link->wait(ep->base.handle, cci__min64(deadline_ns - now_ns, 1000 * CCI__MS));
         cci__dgram_lock(ep);
-        ep->called_ns = ep->link->now(ep->handle);
+        ep->called_ns = ep->base.link->now(ep->base.handle);
         ep->waiters--;
-        ep->thread_until_ns = 0;
+        ep->base.thread_until_ns = 0;
     }
     cci__dgram_unlock(ep);
 }
@@ -12666,12 +12727,12 @@ static void cci__dgram_drop_op(cci__dgram_t *ep, cci__op_t *op) {
 
 /* Waits until a BLOCKING operation is complete; its status. */
 static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
-    uint64_t start_ns = ep->link->now(ep->handle);
+    uint64_t start_ns = ep->base.link->now(ep->base.handle);
     int status;
     while (!op->done) {
         (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         if (op->done) break;
-        if (ep->now_ns - start_ns < 50000) { /* an answer is usually near: sleeping would take longer */
+        if (ep->base.now_ns - start_ns < 50000) { /* an answer is usually near: sleeping would take longer */
             cci__dgram_unlock(ep);
             cci__dgram_lock(ep);
         } else {
@@ -12766,7 +12827,7 @@ static int cci__dgram_grow_ops(cci__dgram_t *ep) {
     store->made += count;
     while (count-- > 0) {
         memset(&ops[count], 0, sizeof ops[count]);
-        ops[count].event.base.endpoint = &ep->base;
+        ops[count].event.base.endpoint = &ep->base.api;
         ops[count].event.pool = CCI_EVQ_OPERATION;
         ops[count].event.next = ep->free_ops;
         ep->free_ops = &ops[count].event;
@@ -12776,26 +12837,26 @@ static int cci__dgram_grow_ops(cci__dgram_t *ep) {
 
 /* An event for a message that has arrived, NULL if the program holds as many as it allows. */
 static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
-    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
     uint32_t count = CCI__DGRAM_SLAB / sizeof *event / 4;
-    if (CCI__LIKELY(event != NULL) || ep->evq.recv_out >= ep->evq.recv_limit) return event;
+    if (CCI__LIKELY(event != NULL) || ep->base.evq.recv_out >= ep->base.evq.recv_limit) return event;
     event = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *event);
     if (!event) return NULL;
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, event, count);
-    return cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_RECV, event, count);
+    return cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
 }
 
 static void cci__dgram_look_closer(cci__dgram_t *ep) {
     ep->looks_closer = ep->wire != NULL || ep->seal != NULL;
-    CCI__STATS(ep->looks_closer |= ep->tallies.counted != NULL);
+    CCI__STATS(ep->looks_closer |= ep->base.tallies.counted != NULL);
 }
 
 /* Memory for what is added to packets, if anything is. */
 static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
     if (ep->overhead == 0) return 1;
-    ep->wire_stride = (ep->info.mtu + ep->overhead + 63) & ~63u;
+    ep->wire_stride = (ep->base.info.mtu + ep->overhead + 63) & ~63u;
     ep->wire = (uint8_t *)cci__dgram_memory(ep, (size_t)CCI__DGRAM_BATCH_TX * ep->wire_stride);
-    if ((ep->header_flags & CCI__HEADER_CRC) && (uint64_t)ep->recv_buf_count * ep->buffer_size >= 256 * 1024) {
+    if ((ep->header_flags & CCI__HEADER_CRC) && (uint64_t)ep->base.recv_buf_count * ep->buffer_size >= 256 * 1024) {
         ep->crc_table = (uint32_t(*)[256])cci__dgram_memory(ep, 8 * sizeof *ep->crc_table); /* 3 % of the buffers */
         if (!ep->crc_table) return 0;
         cci__crc32c_tables(ep->crc_table);
@@ -12817,7 +12878,7 @@ static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
 #endif
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
-    ep->pool.block_limit = ep->send_buf_count = count;
+    ep->pool.block_limit = ep->base.send_buf_count = count;
 #ifdef CCI_SMALL
     ep->pool.bulk_limit = CCI__DGRAM_BULKS;
     (void)bulks, (void)reads;
@@ -12836,7 +12897,7 @@ static uint32_t cci__dgram_unproven_most(uint32_t recv_buf_count) {
 
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
 static int cci__dgram_set_counts(cci__dgram_t *ep) {
-    cci_link_info_t *info = &ep->info;
+    cci_link_info_t *info = &ep->base.info;
     uint64_t receive = cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_BUFS);
     uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 8 * 5;
 #ifdef CCI_SMALL
@@ -12845,11 +12906,12 @@ static int cci__dgram_set_counts(cci__dgram_t *ep) {
 #endif
     cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count
                                                      : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
-    ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
-    if (ep->recv_buf_count > SIZE_MAX / 2 / ep->buffer_size) return 0;
-    ep->evq.recv_limit = ep->recv_buf_count;
-    ep->conns.unproven_most = cci__dgram_unproven_most(ep->recv_buf_count);
-    ep->buffers_unmade = ep->recv_buf_count + CCI__DGRAM_BATCH_RX;
+    ep->base.recv_buf_count =
+        info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
+    if (ep->base.recv_buf_count > SIZE_MAX / 2 / ep->buffer_size) return 0;
+    ep->base.evq.recv_limit = ep->base.recv_buf_count;
+    ep->base.conns.unproven_most = cci__dgram_unproven_most(ep->base.recv_buf_count);
+    ep->buffers_unmade = ep->base.recv_buf_count + CCI__DGRAM_BATCH_RX;
     return 1;
 }
 
@@ -12867,11 +12929,12 @@ static int cci__dgram_fill_batch(cci__dgram_t *ep) {
 
 #ifdef CCI_SMALL
 static int cci__dgram_fill_events(cci__dgram_t *ep) {
-    uint32_t count = ep->recv_buf_count + CCI__DGRAM_CONTROL;
+    uint32_t count = ep->base.recv_buf_count + CCI__DGRAM_CONTROL;
     cci_evq_event_t *events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
     if (!events) return 0;
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, ep->recv_buf_count);
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, events + ep->recv_buf_count, CCI__DGRAM_CONTROL);
+    cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_RECV, events, ep->base.recv_buf_count);
+    cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_CONTROL, events + ep->base.recv_buf_count,
+                       CCI__DGRAM_CONTROL);
     return 1;
 }
 #endif
@@ -12899,38 +12962,38 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     cci_rma_region_t *regions = (cci_rma_region_t *)cci__dgram_memory(ep, CCI__DGRAM_REGIONS * sizeof *regions);
     cci_rma_chunk_t *chunks = (cci_rma_chunk_t *)cci__dgram_memory(ep, CCI__DGRAM_CHUNKS * sizeof *chunks);
     uint8_t **slabs = (uint8_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *slabs);
-    uint8_t *zeros = (uint8_t *)cci__dgram_memory(ep, ep->info.mtu);
+    uint8_t *zeros = (uint8_t *)cci__dgram_memory(ep, ep->base.info.mtu);
     uint64_t *seen = (uint64_t *)cci__dgram_memory(ep, 2 * CCI__CONN_SEEN * sizeof *seen);
     uint32_t *buckets = (uint32_t *)cci_alloc(2 * CCI__CONN_SLAB * sizeof *buckets);
-    ep->conns.buckets = buckets; /* so that it is released on failure */
+    ep->base.conns.buckets = buckets; /* so that it is released on failure */
     ep->slots = (cci__tx_slot_t *)cci__dgram_memory(ep, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
     if (!regions || !chunks || !slabs || !zeros || !seen || !buckets || !ep->slots) return 0;
     memset(ep->slots, 0, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
-    memset(zeros, 0, ep->info.mtu);
-    cci_evq_init(&ep->evq);
-    cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
-    ep->conns.base = ep->info.index_base;
-    ep->conns.seal = ep->seal;
-    ep->conns.prefix = ep->link->version >= 2 ? ep->link->prefix : NULL;
-    ep->conns.link = ep->handle;
-    ep->conns.window = ep->info.receive_window;
-    ep->conns.mtu = ep->info.base_mtu;
-    cci_conn_table_remembers(&ep->conns, seen);
-    (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
+    memset(zeros, 0, ep->base.info.mtu);
+    cci_evq_init(&ep->base.evq);
+    cci_conn_table_init(&ep->base.conns, keys, sizeof(cci__dconn_t), slabs);
+    ep->base.conns.base = ep->base.info.index_base;
+    ep->base.conns.seal = ep->seal;
+    ep->base.conns.prefix = ep->base.link->version >= 2 ? ep->base.link->prefix : NULL;
+    ep->base.conns.link = ep->base.handle;
+    ep->base.conns.window = ep->base.info.receive_window;
+    ep->base.conns.mtu = ep->base.info.base_mtu;
+    cci_conn_table_remembers(&ep->base.conns, seen);
+    (void)cci_conn_rehash(&ep->base.conns, buckets, 2 * CCI__CONN_SLAB);
     /* space for the packets' heads between the pieces */
-    if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8)
-        heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
+    if (ep->base.max_send_size > ep->base.info.base_mtu - CCI_REL_HEADER - 8)
+        heads = (ep->base.max_send_size / (ep->base.info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
     cci_rel_pool_init(&ep->pool, &cci__dgram_sink,
-                      cci__max32(ep->info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->max_send_size) + heads),
-                      ep->info.base_mtu);
-    ep->pool.congestion = cci__find_congestion(ep->info.congestion);
+                      cci__max32(ep->base.info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->base.max_send_size) + heads),
+                      ep->base.info.base_mtu);
+    ep->pool.congestion = cci__find_congestion(ep->base.info.congestion);
     ep->pool.zeros = zeros;
     ep->pool.overhead = ep->overhead;
     /* a third of what cci__rel_limit lets come */
-    ep->pool.ack_bytes = cci__min32(ep->info.receive_window / 24, 196608);
+    ep->pool.ack_bytes = cci__min32(ep->base.info.receive_window / 24, 196608);
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_CHUNKS, NULL, 0);
     ep->rma.endpoint_id = keys[4];
-    ep->rma.receive_window = ep->info.receive_window;
+    ep->rma.receive_window = ep->base.info.receive_window;
     ep->rma.congestion = ep->pool.congestion;
     cci__dgram_init_stores(ep);
     if (!cci__dgram_set_counts(ep) || !cci__dgram_allocate_wire(ep) || !cci__dgram_grow(ep) ||
@@ -12947,8 +13010,8 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
 static void cci__dgram_free(cci__dgram_t *ep) {
     cci__memory_t *block = ep->memory;
     uint32_t i;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, i);
         CCI_ASSERT(conn);
         if (conn->conn.state == CCI_CONN_CONNECTING) {
             cci_release(conn->in.request->answer);
@@ -12956,16 +13019,16 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         }
         cci__dgram_forget(ep, conn->peer.key);
     }
-    while (ep->told.next && !cci__list_empty(&ep->told))
-        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1));
-    cci_release(ep->conns.buckets);
-    CCI__STATS(cci__tallies_free(&ep->tallies));
-    CCI__TELLS(cci__notices_free(&ep->notices));
+    while (ep->base.told.next && !cci__list_empty(&ep->base.told))
+        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->base.told.next, cci_conn_answer_t, node) + 1));
+    cci_release(ep->base.conns.buckets);
+    CCI__STATS(cci__tallies_free(&ep->base.tallies));
+    CCI__TELLS(cci__notices_free(&ep->base.notices));
     cci_release(ep->waiting[0].index);
     cci_release(ep->waiting[1].index);
-    if (ep->handle) ep->link->close(ep->handle);
-    CCI__WAKES(cci__wakes_close(&ep->wakes));
-    cci__lock_destroy(&ep->lock);
+    if (ep->base.handle) ep->base.link->close(ep->base.handle);
+    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
+    cci__lock_destroy(&ep->base.lock);
     while (block) {
         cci__memory_t *next = block->next;
         cci_release(block);
@@ -12976,7 +13039,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
 
 /* Fills in what the link left open; 0 if what it said can't be. */
 static int cci__dgram_defaults(cci__dgram_t *ep) {
-    cci_link_info_t *info = &ep->info;
+    cci_link_info_t *info = &ep->base.info;
     uint32_t wire_mtu = cci__min32(info->mtu, 65504);
     ep->seal = cci_seal_hooks();
     ep->header_flags = (uint8_t)(info->crc ? CCI__HEADER_CRC : 0);
@@ -12993,11 +13056,12 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     info->base_mtu = cci__max32(cci__min32(info->base_mtu, info->mtu) & ~7u, 256);
     if (info->receive_window == 0) info->receive_window = 64 * info->mtu;
     info->receive_window = cci__max32(info->receive_window, 2 * info->mtu);
-    ep->send_timeout_us = info->send_timeout_us ? info->send_timeout_us : CCI__DGRAM_SEND_TIMEOUT_US;
-    ep->max_send_size = info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
-    if (ep->base.pub.device->max_send_size > 0)
-        ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
-    ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, CCI__DGRAM_REQUEST) + CCI_REL_HEADER + 8);
+    ep->base.send_timeout_us = info->send_timeout_us ? info->send_timeout_us : CCI__DGRAM_SEND_TIMEOUT_US;
+    ep->base.max_send_size =
+        info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
+    if (ep->base.api.pub.device->max_send_size > 0)
+        ep->base.max_send_size = cci__min32(ep->base.max_send_size, ep->base.api.pub.device->max_send_size);
+    ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->base.max_send_size, CCI__DGRAM_REQUEST) + CCI_REL_HEADER + 8);
     ep->memory_limit = info->memory_limit ? info->memory_limit : CCI__DGRAM_MEMORY;
 #ifdef CCI_SMALL
     ep->buffer_size = (ep->buffer_size + 7) & ~7u;
@@ -13009,8 +13073,8 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
 
 static void cci__dgram_forked(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    CCI__WAKES(cci__wakes_close(&ep->wakes));
-    if (ep->info.forked) ep->info.forked(ep->handle);
+    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
+    if (ep->base.info.forked) ep->base.info.forked(ep->base.handle);
 }
 
 static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
@@ -13024,16 +13088,16 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
 #endif
     if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
-    ep->base.pub.device = device;
-    ep->base.ops = cci__dgram_ops();
-    ep->base.forked = cci__dgram_forked;
+    ep->base.api.pub.device = device;
+    ep->base.api.ops = cci__dgram_ops();
+    ep->base.api.forked = cci__dgram_forked;
     ep->transport = transport;
-    ep->link = transport->link;
-    ep->info.os_handle = -1;
-    ep->info.share = (flags & CCI_ENDPOINT_SHARED) != 0;
-    ep->has_fd = fd != NULL;
+    ep->base.link = transport->link;
+    ep->base.info.os_handle = -1;
+    ep->base.info.share = (flags & CCI_ENDPOINT_SHARED) != 0;
+    ep->base.has_fd = fd != NULL;
     ep->given_most = ep->heard_most = 1;
-    ep->os_handle.armed_ns = CCI__NEVER;
+    ep->base.os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->ready);
     cci__list_init(&ep->soon);
     cci__list_init(&ep->inbox);
@@ -13045,17 +13109,18 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
 #ifndef CCI_NO_ATOMICS
     cci__list_init(&ep->free_atomics);
 #endif
-    cci__list_init(&ep->told);
-    cci__lock_init(&ep->lock);
+    cci__list_init(&ep->base.told);
+    cci__lock_init(&ep->base.lock);
 #ifndef CCI_NO_NAMES
     name = cci_conn_named_port(service, service ? cci_service_name(device, service) : NULL, port);
     if (name) service = port;
 #endif
-    status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
+    status = ep->base.link->open(device, service, fd != NULL, &ep->base.handle, &ep->base.info);
 #ifndef CCI_NO_NAMES
-    if (status == CCI_SUCCESS && name && ep->info.is_shared) status = CCI_ERR_NOT_IMPLEMENTED; /* who has the name? */
+    if (status == CCI_SUCCESS && name && ep->base.info.is_shared)
+        status = CCI_ERR_NOT_IMPLEMENTED; /* who has the name? */
 #endif
-    if (status == CCI_SUCCESS && ep->info.share && !ep->info.is_shared) status = CCI_ERR_NOT_IMPLEMENTED;
+    if (status == CCI_SUCCESS && ep->base.info.share && !ep->base.info.is_shared) status = CCI_ERR_NOT_IMPLEMENTED;
     if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
         status = CCI_ERROR;
     if (status == CCI_SUCCESS && !cci__dgram_allocate(ep, keys)) status = CCI_ENOMEM;
@@ -13064,18 +13129,18 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
         return status;
     }
 #ifndef CCI_NO_NAMES
-    ep->conns.name = name;
+    ep->base.conns.name = name;
 #endif
     cci__dgram_look_closer(ep);
-    CCI__TELLS(if (ep->info.state) ep->link_state = *ep->info.state);
-    ep->now_ns = ep->called_ns = ep->link->now(ep->handle);
-    cci__wheel_init(&ep->wheel, ep->now_ns);
-    if (fd) *fd = ep->info.os_handle;
-    *endpoint = &ep->base;
+    CCI__TELLS(if (ep->base.info.state) ep->base.link_state = *ep->base.info.state);
+    ep->base.now_ns = ep->called_ns = ep->base.link->now(ep->base.handle);
+    cci__wheel_init(&ep->base.wheel, ep->base.now_ns);
+    if (fd) *fd = ep->base.info.os_handle;
+    *endpoint = &ep->base.api;
 #ifndef CCI_NO_THREADS
-    if (ep->info.progress_thread && ep->link->wait) {
-        ep->has_thread = cci__thread_start(&ep->thread, cci__dgram_thread, ep);
-        if (!ep->has_thread) {
+    if (ep->base.info.progress_thread && ep->base.link->wait) {
+        ep->base.has_thread = cci__thread_start(&ep->base.thread, cci__dgram_thread, ep);
+        if (!ep->base.has_thread) {
             CCI__TELL(CCI_LOG_ERROR, "the helper thread could not be started");
             cci__dgram_free(ep);
             return CCI_ENOMEM;
@@ -13090,7 +13155,7 @@ static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active = conn->active;
     if (!active || !active->rel.reliable || active->rel.number_count == 0 || conn->conn.state != CCI_CONN_OPEN) return;
     active->rel.ack_count++;
-    cci_rel_open_packet(&active->rel, &cci__dgram_slot(ep)->packet, 0, ep->now_ns);
+    cci_rel_open_packet(&active->rel, &cci__dgram_slot(ep)->packet, 0, ep->base.now_ns);
     cci__dgram_commit_data(ep, conn);
 }
 
@@ -13104,14 +13169,14 @@ static void cci__dgram_quiet(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* What is left of the connection waits until the peer knows that it has ended. */
 static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (ep->is_dead || !cci_conn_has_listener(&conn->conn)) {
+    if (ep->base.is_dead || !cci_conn_has_listener(&conn->conn)) {
         cci__dgram_close_conn(ep, conn);
         return;
     }
 #ifndef CCI_NO_ATOMICS
     cci__dgram_drop_atomics(ep, conn); /* it takes nothing any more */
 #endif
-    ep->closing++;
+    ep->base.closing++;
     cci_conn_begin_close(&conn->conn);
     conn->conn.flags &= CCI__CONN_COUNTED;
     cci__dgram_send_close(ep, conn);
@@ -13122,26 +13187,27 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_linger(cci__dgram_t *ep, uint64_t until_ns) {
     uint32_t rounds = UINT32_C(1) << 20; /* enough, if the link's clock stands still meanwhile */
     cci__dgram_flush(ep);
-    while (ep->closing > 0 && rounds-- > 0 && ep->now_ns < until_ns) {
-        if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0 && ep->link->wait) {
+    while (ep->base.closing > 0 && rounds-- > 0 && ep->base.now_ns < until_ns) {
+        if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0 && ep->base.link->wait) {
             cci__dgram_unlock(ep);
-            ep->link->wait(ep->handle, until_ns - ep->now_ns);
+            ep->base.link->wait(ep->base.handle, until_ns - ep->base.now_ns);
             cci__dgram_lock(ep);
         }
         cci__dgram_flush(ep);
-        ep->conns.resets = 0;
-        ep->now_ns = ep->link->now(ep->handle);
+        ep->base.conns.resets = 0;
+        ep->base.now_ns = ep->base.link->now(ep->base.handle);
     }
 }
 
 /* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
 static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
-    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
-        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+    uint32_t i, sent = 0, batch = cci__max32(ep->base.closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB && ep->base.closing > 0 && ep->base.now_ns < until_ns;
+         i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, i);
         if (conn->conn.state != CCI_CONN_CLOSING) continue;
         cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
-        if (++sent % batch == 0) cci__dgram_linger(ep, ep->now_ns + CCI__MS);
+        if (++sent % batch == 0) cci__dgram_linger(ep, ep->base.now_ns + CCI__MS);
     }
 }
 
@@ -13149,18 +13215,18 @@ static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
 static void cci__dgram_close_all(cci__dgram_t *ep) {
     uint32_t i, tries;
     uint64_t until_ns;
-    if (ep->device_failed || ep->is_dead) return;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+    if (ep->base.device_failed || ep->base.is_dead) return;
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, i);
         if (!cci_conn_has_listener(&conn->conn)) continue;
         cci__dgram_quiet(ep, conn);
-        ep->closing += conn->conn.state != CCI_CONN_CLOSING;
+        ep->base.closing += conn->conn.state != CCI_CONN_CLOSING;
         cci_conn_begin_close(&conn->conn);
     }
     cci__dgram_close_round(ep, CCI__NEVER); /* once at least, all of them */
-    until_ns = ep->now_ns + CCI__CONN_LINGER_NS;
-    for (tries = 0; tries < 3 && ep->closing > 0 && ep->now_ns < until_ns; tries++) {
-        cci__dgram_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
+    until_ns = ep->base.now_ns + CCI__CONN_LINGER_NS;
+    for (tries = 0; tries < 3 && ep->base.closing > 0 && ep->base.now_ns < until_ns; tries++) {
+        cci__dgram_linger(ep, cci__min64(ep->base.now_ns + (10 * CCI__MS << tries), until_ns));
         cci__dgram_close_round(ep, until_ns);
     }
     cci__dgram_linger(ep, until_ns);
@@ -13170,16 +13236,16 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
     int round;
 #ifndef CCI_NO_THREADS
-    if (ep->has_thread) {
+    if (ep->base.has_thread) {
         cci__dgram_lock(ep);
-        ep->stopping = 1;
+        ep->base.stopping = 1;
         cci__dgram_unlock(ep);
-        if (ep->link->wake) ep->link->wake(ep->handle);
-        cci__thread_join(&ep->thread);
+        if (ep->base.link->wake) ep->base.link->wake(ep->base.handle);
+        cci__thread_join(&ep->base.thread);
     }
 #endif
     cci__dgram_lock(ep);
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     for (round = 0; round < 64; round++) /* what has arrived already is taken, or will never be acknowledged */
         if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0) break;
     cci__dgram_close_all(ep);
@@ -13207,7 +13273,7 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int acc
     cci_evq_event_t *event = NULL;
     cci_conn_answer_t *answer = NULL;
     if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) return CCI_EINVAL;
-    if (accepts && ep->is_dead) return CCI_ERR_DEVICE_DEAD;
+    if (accepts && ep->base.is_dead) return CCI_ERR_DEVICE_DEAD;
     if (data_len > CCI__DGRAM_REQUEST) return CCI_ERR_NOT_IMPLEMENTED;
     if (data_len && (answer = cci__dgram_keep_answer(ep, data, data_len)) == NULL) return CCI_ENOBUFS;
     if (accepts && (event = cci__dgram_control_event(ep)) == NULL) {
@@ -13220,9 +13286,9 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int acc
     conn->in.decided.answer = answer;
     if (answer) conn->conn.flags |= CCI__CONN_ANSWERS;
     conn->conn.pub.context = context;
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     cci__dgram_ask_path(ep, conn);
-    cci__dgram_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns));
+    cci__dgram_tell(ep, conn, cci_conn_decide(&ep->base.conns, &conn->conn, accepts, ep->base.now_ns));
     cci__dgram_schedule(ep, conn);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
@@ -13252,7 +13318,7 @@ static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
     int receives = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX, status;
     if (receives) {
         if (ep->group_count == CCI__DGRAM_GROUPS) return CCI_ENOBUFS;
-        status = ep->link->group(ep->handle, &conn->conn.peer, 1);
+        status = ep->base.link->group(ep->base.handle, &conn->conn.peer, 1);
         if (status != CCI_SUCCESS) return status;
         ep->groups[ep->group_count++] = conn;
     }
@@ -13265,7 +13331,7 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
     cci_seal_peer_t peer;
     if (!ep->seal) return CCI_SUCCESS;
     memset(&peer, 0, sizeof peer);
-    peer.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    peer.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
     peer.attribute = conn->conn.pub.attribute;
     peer.from = &conn->conn.peer;
     peer.address = address;
@@ -13290,11 +13356,11 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
     pending->event = event;
     pending->answer = NULL;
     pending->key_id = 0;
-    pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
+    pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns;
     pending->data_len = data_len;
     if (data_len) memcpy(pending + 1, data, data_len);
-    cci_conn_begin_seek(pending, seek, ep->now_ns);
-    cci_conn_begin_connect(&conn->conn, to, is_known, pending->give_up_ns, ep->now_ns);
+    cci_conn_begin_seek(pending, seek, ep->base.now_ns);
+    cci_conn_begin_connect(&conn->conn, to, is_known, pending->give_up_ns, ep->base.now_ns);
     status = cci__dgram_connect_key(ep, conn, address);
     if (status != CCI_SUCCESS) goto failed;
     if (is_group) {
@@ -13310,7 +13376,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
     return CCI_SUCCESS;
 failed:
     cci_release(pending);
-    if (event) cci_evq_return_event(&ep->evq, event);
+    if (event) cci_evq_return_event(&ep->base.evq, event);
     if (conn) {
         conn->conn.state = CCI_CONN_CONNECTING;
         cci__dgram_close_conn(ep, conn);
@@ -13326,33 +13392,33 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
     uint64_t timeout_ns = CCI__NEVER;
     const cci_conn_seek_t *sought = NULL;
 #ifndef CCI_NO_NAMES
-    const char *name = cci_service_name(ep->base.pub.device, address);
+    const char *name = cci_service_name(ep->base.api.pub.device, address);
     cci_conn_seek_t seek;
 #endif
     (void)flags;
-    if (!ep->link->resolve) return CCI_ERR_NOT_IMPLEMENTED;
+    if (!ep->base.link->resolve) return CCI_ERR_NOT_IMPLEMENTED;
     memset(&to, 0, sizeof to);
     /* without the lock: it may ask a name service */
 #ifndef CCI_NO_NAMES
-    status = name ? cci_conn_find_ports(&seek, ep->link, ep->handle, address, name)
-                  : ep->link->resolve(ep->handle, address, &to);
+    status = name ? cci_conn_find_ports(&seek, ep->base.link, ep->base.handle, address, name)
+                  : ep->base.link->resolve(ep->base.handle, address, &to);
     if (name) {
         to = seek.addresses[0];
         sought = &seek;
     }
 #else
-    status = ep->link->resolve(ep->handle, address, &to);
+    status = ep->base.link->resolve(ep->base.handle, address, &to);
 #endif
     if (status != CCI_SUCCESS && status != CCI_EAGAIN) return status;
-    if (is_group && (!ep->link->is_group || !ep->link->group)) return CCI_ERR_NOT_IMPLEMENTED;
-    if (ep->link->is_group && ep->link->is_group(ep->handle, &to) != is_group) return CCI_EINVAL;
+    if (is_group && (!ep->base.link->is_group || !ep->base.link->group)) return CCI_ERR_NOT_IMPLEMENTED;
+    if (ep->base.link->is_group && ep->base.link->is_group(ep->base.handle, &to) != is_group) return CCI_EINVAL;
     if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     cci__dgram_lock(ep);
-    ep->now_ns = ep->link->now(ep->handle);
-    status = ep->is_dead ? (int)CCI_ERR_DEVICE_DEAD
-                         : cci__dgram_connect_locked(ep, address, &to, status == CCI_SUCCESS, sought, data, data_len,
-                                                     attribute, context, timeout_ns);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    status = ep->base.is_dead ? (int)CCI_ERR_DEVICE_DEAD
+                              : cci__dgram_connect_locked(ep, address, &to, status == CCI_SUCCESS, sought, data,
+                                                          data_len, attribute, context, timeout_ns);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
@@ -13368,15 +13434,15 @@ static int cci__dgram_disconnect(struct cci_connection *connection) {
         cci__dgram_unlock(ep);
         return CCI_EINVAL;
     }
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     cci__dgram_quiet(ep, conn);
     for (i = 0; i < ep->group_count; i++) {
         if (ep->groups[i] == conn) {
-            (void)ep->link->group(ep->handle, &conn->conn.peer, 0);
+            (void)ep->base.link->group(ep->base.handle, &conn->conn.peer, 0);
             ep->groups[i] = ep->groups[--ep->group_count];
         }
     }
-    CCI__WAKES(cci__wakes_forget(&ep->wakes, conn->conn.index % CCI__CONN_MOST));
+    CCI__WAKES(cci__wakes_forget(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST));
     cci__dgram_begin_close(ep, conn);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
@@ -13391,30 +13457,30 @@ static int cci__dgram_disconnect(struct cci_connection *connection) {
 static void cci__dgram_choose(cci__dgram_t *ep, int classes) {
     const cci_list_t *node;
     const cci_rel_run_t *run;
-    cci__wakes_choose(&ep->wakes, classes);
-    ep->wakes.heard = 0;
+    cci__wakes_choose(&ep->base.wakes, classes);
+    ep->base.wakes.heard = 0;
     for (node = ep->inbox.next; (classes & CCI_ARM_WAKE) && node != &ep->inbox; node = node->next)
         for (run = CCI__CONTAINER(node, const cci__active_t, inbox)->runs; run; run = run->next)
-            ep->wakes.heard |= (uint8_t)cci__run_wakes(run);
-    if (cci__dgram_thread_works(ep) && ep->os_handle.armed_ns != CCI__NEVER) { /* the thread looks at the clock */
-        ep->os_handle.armed_ns = CCI__NEVER;
-        if (ep->link->arm) ep->link->arm(ep->handle, ep->os_handle.readable, CCI__NEVER);
+            ep->base.wakes.heard |= (uint8_t)cci__run_wakes(run);
+    if (cci__dgram_thread_works(ep) && ep->base.os_handle.armed_ns != CCI__NEVER) { /* the thread looks at the clock */
+        ep->base.os_handle.armed_ns = CCI__NEVER;
+        if (ep->base.link->arm) ep->base.link->arm(ep->base.handle, ep->base.os_handle.readable, CCI__NEVER);
     }
-    if (ep->info.hold) ep->info.hold(ep->handle, cci__dgram_thread_works(ep));
+    if (ep->base.info.hold) ep->base.info.hold(ep->base.handle, cci__dgram_thread_works(ep));
 }
 #endif
 
 static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    if (!ep->has_fd) return CCI_EINVAL;
+    if (!ep->base.has_fd) return CCI_EINVAL;
     cci__dgram_lock(ep);
 #ifdef CCI_NO_WAKE
     (void)flags;
 #else
-    if (flags != ep->wakes.classes || (flags & CCI_ARM_WAKE)) cci__dgram_choose(ep, flags);
+    if (flags != ep->base.wakes.classes || (flags & CCI_ARM_WAKE)) cci__dgram_choose(ep, flags);
 #endif
     (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
-    ep->os_handle.is_awake = 0;
+    ep->base.os_handle.is_awake = 0;
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
     return CCI_SUCCESS;
@@ -13433,14 +13499,14 @@ static int cci__dgram_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
     uint64_t at;
     int is_due;
     cci__dgram_lock(ep);
-    ep->now_ns = ep->link->now(ep->handle);
-    ep->polls.left = 0;
-    if (!cci__list_empty(&ep->soon) && !(ep->has_fd && cci__dgram_stays(ep)))
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    ep->base.polls.left = 0;
+    if (!cci__list_empty(&ep->soon) && !(ep->base.has_fd && cci__dgram_stays(ep)))
         (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
-    is_due = ep->evq.urgent.head || ep->evq.done.head ||
-             (!cci__list_empty(&ep->inbox) && ep->evq.recv_out < ep->evq.recv_limit);
+    is_due = ep->base.evq.urgent.head || ep->base.evq.done.head ||
+             (!cci__list_empty(&ep->inbox) && ep->base.evq.recv_out < ep->base.evq.recv_limit);
     at = is_due ? 0 : cci__dgram_sleep_deadline(ep);
-    *ns = cci__ns_until(at, ep->now_ns);
+    *ns = cci__ns_until(at, ep->base.now_ns);
     cci__dgram_unlock(ep);
     return CCI_SUCCESS;
 }
@@ -13479,7 +13545,7 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
         } else {
             active->runs_tail = &active->runs;
         }
-        cci_evq_release_buffer(&ep->evq, buffer);
+        cci_evq_release_buffer(&ep->base.evq, buffer);
         if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN)) cci__dgram_post_end(ep, active->conn);
     }
     *event = made ? &made->base.pub : NULL;
@@ -13510,19 +13576,19 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     int status = CCI_EAGAIN;
     if (CCI__LIKELY(!cci__dgram_has_events(ep))) return CCI_EAGAIN;
-    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
+    while ((next = cci_evq_next(&ep->base.evq.urgent)) != NULL) {
         if (CCI__LIKELY(cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
     }
     for (;;) {
-        while (!cci__dgram_is_next(ep, ep->evq.done.head)) {
+        while (!cci__dgram_is_next(ep, ep->base.evq.done.head)) {
             status = cci__dgram_next_message(ep, event);
             if (status == CCI_SUCCESS && *event) return CCI_SUCCESS;
             if (status != CCI_SUCCESS) break;
         }
-        next = cci_evq_next(&ep->evq.done); /* also before messages for which the program leaves no event */
+        next = cci_evq_next(&ep->base.evq.done); /* also before messages for which the program leaves no event */
         if (!next) return status;
         if (next->pool != CCI_EVQ_OPERATION && !cci__dgram_hand_out(ep, next)) continue;
         /* now all starts afresh */
@@ -13545,10 +13611,10 @@ static uint32_t cci__dgram_in_a_ms(uint64_t took_ns, uint32_t count) {
  * other? */
 static void cci__dgram_judge(cci__dgram_t *ep) {
     uint64_t took_ns;
-    if (ep->given + ep->issued > 0) ep->polls.left = 0; /* that may have taken long */
+    if (ep->given + ep->issued > 0) ep->base.polls.left = 0; /* that may have taken long */
     if (ep->given + ep->issued < 2 && ep->given < ep->given_most && ep->heard < ep->heard_most) return;
-    ep->now_ns = ep->link->now(ep->handle);
-    took_ns = ep->now_ns - ep->given_since_ns;
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    took_ns = ep->base.now_ns - ep->given_since_ns;
     if (ep->issued > 1) ep->is_quick = took_ns <= ep->issued * (uint64_t)CCI__DGRAM_QUICK_NS;
     if (ep->given > 0) ep->given_most = cci__dgram_in_a_ms(took_ns, ep->given);
     if (ep->heard > 0) ep->heard_most = cci__dgram_in_a_ms(took_ns, ep->heard);
@@ -13559,19 +13625,19 @@ static int cci__dgram_look(cci__dgram_t *ep, cci_event_t **event) {
     uint32_t rounds = CCI__DGRAM_DRAIN;
     int came, status, stays;
     do { /* what has come may hold no event, and what is behind it one */
-        stays = ep->has_fd && cci__dgram_stays(ep);
+        stays = ep->base.has_fd && cci__dgram_stays(ep);
         /* What the program has not taken stays with the link as long as possible: there it holds the sender back,
          * and what is taken late has left the cache. */
-        came = cci__dgram_pump(ep, ep->has_fd && !ep->backlog && !stays ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
+        came = cci__dgram_pump(ep, ep->base.has_fd && !ep->backlog && !stays ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
                                ep->backlog < 8 ? (CCI__DGRAM_BATCH_RX + 1) / 2 : 0);
         status = cci__dgram_next(ep, event);
-        if (status == CCI_EAGAIN && came <= 0 && ep->has_fd && !stays) {
+        if (status == CCI_EAGAIN && came <= 0 && ep->base.has_fd && !stays) {
             if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
                 came = cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
             status = cci__dgram_next(ep, event);
         }
     } while (status == CCI_EAGAIN && came > 0 && --rounds > 0);
-    ep->given_since_ns = ep->now_ns;
+    ep->given_since_ns = ep->base.now_ns;
     return status;
 }
 
@@ -13591,10 +13657,11 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
         ep->heard += (*event)->type == CCI_EVENT_RECV;
     } else {
         *event = NULL;
-        if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || cci__dgram_buffers_left(ep) == 0))
+        if (ep->base.evq.recv_out > 0 &&
+            (ep->base.evq.recv_out >= ep->base.evq.recv_limit || cci__dgram_buffers_left(ep) == 0))
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
-    ep->os_handle.is_awake = status == CCI_SUCCESS;
+    ep->base.os_handle.is_awake = status == CCI_SUCCESS;
     cci__dgram_arm(ep); /* for the helper thread too */
     cci__dgram_unlock(ep);
     return status;
@@ -13603,12 +13670,12 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
 static void cci__dgram_take_event_back(cci__dgram_t *ep, cci_evq_event_t *event) {
 #ifndef CCI_SMALL
     if (event->pool == CCI_EVQ_STATUS) {
-        cci__notices_return(&ep->notices, &ep->evq, event);
+        cci__notices_return(&ep->base.notices, &ep->base.evq, event);
         cci__dgram_arm(ep); /* there may be more to tell */
         return;
     }
 #endif
-    cci_evq_return_event(&ep->evq, event);
+    cci_evq_return_event(&ep->base.evq, event);
 }
 
 static int cci__dgram_return_event(cci_event_base_t *base) {
@@ -13640,18 +13707,19 @@ static int cci__dgram_set_send_count(cci__dgram_t *ep, uint32_t count) {
 static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
     if (count == 0 || count > CCI__DGRAM_MAX_BUFS) return CCI_ERANGE;
     if (count > SIZE_MAX / 2 / ep->buffer_size) return CCI_ENOMEM;
-    cci_evq_limit_buffers(&ep->evq, count + CCI__DGRAM_BATCH_RX);
-    ep->buffers_unmade =
-        count + CCI__DGRAM_BATCH_RX > ep->evq.buffer_total ? count + CCI__DGRAM_BATCH_RX - ep->evq.buffer_total : 0;
-    ep->evq.recv_limit = count;
-    ep->recv_buf_count = count;
+    cci_evq_limit_buffers(&ep->base.evq, count + CCI__DGRAM_BATCH_RX);
+    ep->buffers_unmade = count + CCI__DGRAM_BATCH_RX > ep->base.evq.buffer_total
+                             ? count + CCI__DGRAM_BATCH_RX - ep->base.evq.buffer_total
+                             : 0;
+    ep->base.evq.recv_limit = count;
+    ep->base.recv_buf_count = count;
     ep->held_before = ep->pool.buffers_held;
-    ep->conns.unproven_most = cci__dgram_unproven_most(count);
+    ep->base.conns.unproven_most = cci__dgram_unproven_most(count);
     return CCI_SUCCESS;
 }
 
 static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t keepalive_us) {
-    conn->keepalive_us = keepalive_us;
+    conn->conn.keepalive_us = keepalive_us;
     conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->conn.state == CCI_CONN_BROKEN && keepalive_us) {
         cci__dgram_post_keepalive(ep, conn); /* there is nobody to answer */
@@ -13666,7 +13734,7 @@ static int cci__dgram_get_counting(const cci__dgram_t *ep, void *val) {
     (void)ep, (void)val;
     return CCI_ERR_NOT_IMPLEMENTED;
 #else
-    cci__tallies_get(&ep->tallies, val);
+    cci__tallies_get(&ep->base.tallies, val);
     return CCI_SUCCESS;
 #endif
 }
@@ -13708,21 +13776,21 @@ static void cci__dgram_count_from_now(const cci__dgram_t *ep, const cci__dconn_t
 
 /* Begins to count for each connection, or ends it. */
 static int cci__dgram_set_counting(cci__dgram_t *ep, uint32_t value) {
-    int status, was_counted = ep->tallies.counted != NULL;
+    int status, was_counted = ep->base.tallies.counted != NULL;
     uint32_t i;
     cci__dgram_flush(ep); /* what is in the batch was laid out before */
-    status = cci__tallies_set(&ep->tallies, value, ep->conns.slab_count);
+    status = cci__tallies_set(&ep->base.tallies, value, ep->base.conns.slab_count);
     if (status != CCI_SUCCESS || (value == 1) == was_counted) return status;
     CCI__TELLS(cci__dgram_take_note(ep));
     cci__dgram_look_closer(ep);
-    for (i = 0; value == 1 && i < ep->conns.slab_count * CCI__CONN_SLAB; i++)
-        cci__dgram_count_from_now(ep, (const cci__dconn_t *)(const void *)cci_conn_at(&ep->conns, i));
+    for (i = 0; value == 1 && i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++)
+        cci__dgram_count_from_now(ep, (const cci__dconn_t *)(const void *)cci_conn_at(&ep->base.conns, i));
     return CCI_SUCCESS;
 }
 
 /* What waits for cci_get_event(). */
 static uint32_t cci__dgram_events_waiting(const cci__dgram_t *ep) {
-    uint32_t count = cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
+    uint32_t count = cci_evq_count(&ep->base.evq.urgent) + cci_evq_count(&ep->base.evq.done);
     const cci_list_t *node;
     uint64_t bytes;
     for (node = ep->inbox.next; node != &ep->inbox; node = node->next)
@@ -13755,13 +13823,13 @@ static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats)
     stats->dropped_duplicate = ep->pool.packets_duplicate;
     stats->requests_refused = ep->requests_refused;
     stats->connections_ended = ep->evicted;
-    if (ep->info.system_calls) stats->system_calls = *ep->info.system_calls;
-    cci_conn_count(&ep->conns, &stats->connections_open, &stats->connections_opening);
+    if (ep->base.info.system_calls) stats->system_calls = *ep->base.info.system_calls;
+    cci_conn_count(&ep->base.conns, &stats->connections_open, &stats->connections_opening);
     stats->connections_active = cci__dgram_count_active(ep);
     stats->events_waiting = cci__dgram_events_waiting(ep);
     /* the batch has some that nothing has come in */
-    stats->recv_buffers_used = ep->evq.buffer_total - ep->evq.free_buffer_count - CCI__DGRAM_BATCH_RX;
-    stats->recv_buffers_most = ep->evq.buffer_most - CCI__DGRAM_BATCH_RX;
+    stats->recv_buffers_used = ep->base.evq.buffer_total - ep->base.evq.free_buffer_count - CCI__DGRAM_BATCH_RX;
+    stats->recv_buffers_most = ep->base.evq.buffer_most - CCI__DGRAM_BATCH_RX;
     stats->send_buffers_used = ep->pool.block_out;
     stats->send_buffers_most = ep->pool.block_most;
     cci__dgram_arm(ep);
@@ -13820,11 +13888,11 @@ static void cci__rel_tell_stats(const cci_rel_t *rel, cci_conn_stats_t *stats) {
 }
 
 static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
-    uint64_t heard_ns = (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->peer.life.heard) << 20;
+    uint64_t heard_ns = (uint64_t)((uint32_t)(ep->base.now_ns >> 20) - conn->peer.life.heard) << 20;
     const cci_rel_state_t *state = &conn->state;
     memset(stats, 0, sizeof *stats);
     cci__dgram_flush(ep); /* what is in the batch was counted in part */
-    if (ep->tallies.counted) cci__dgram_tell_tally(ep, conn, stats);
+    if (ep->base.tallies.counted) cci__dgram_tell_tally(ep, conn, stats);
     if (conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) stats->silent_ns = heard_ns;
     if (conn->active) {
         cci__rel_tell_stats(&conn->active->rel, stats);
@@ -13843,10 +13911,10 @@ static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *con
 
 static int cci__dgram_set_event_mask(cci__dgram_t *ep, uint32_t mask) {
     if (mask & ~CCI__ASKED_EVENTS) return CCI_EINVAL;
-    CCI__TELLS(int status = cci__notices_set(&ep->notices, &ep->base, mask, ep->conns.slab_count));
+    CCI__TELLS(int status = cci__notices_set(&ep->base.notices, &ep->base.api, mask, ep->base.conns.slab_count));
     CCI__TELLS(if (status != CCI_SUCCESS) return status);
     CCI__TELLS(cci__dgram_take_note(ep));
-    ep->event_mask = mask;
+    ep->base.event_mask = mask;
     return CCI_SUCCESS;
 }
 
@@ -13856,17 +13924,17 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     uint32_t value, i;
     memcpy(&value, val, sizeof value);
     cci__dgram_lock(ep);
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->send_timeout_us = value; break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->base.send_timeout_us = value; break;
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__dgram_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__dgram_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_set_counting(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK: status = cci__dgram_set_event_mask(ep, value); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
-        ep->keepalive_us = value;
-        for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-            cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        ep->base.keepalive_us = value;
+        for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
+            cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, i);
             if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) &&
                 cci__dgram_is_reliable(conn))
                 cci__dgram_set_keepalive(ep, conn, value);
@@ -13896,9 +13964,9 @@ static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
 }
 
 static void cci__dgram_caps(const cci__dgram_t *ep, cci_caps_t *caps) {
-    cci__dgram_link_caps(ep->link, caps);
+    cci__dgram_link_caps(ep->base.link, caps);
     if (ep->seal) caps->can |= CCI_CAN_SEAL;
-    caps->max_send_size = ep->max_send_size;
+    caps->max_send_size = ep->base.max_send_size;
     caps->max_recv_bufs = (uint32_t)cci__min64(CCI__DGRAM_MAX_BUFS, SIZE_MAX / 2 / ep->buffer_size);
 }
 
@@ -13906,9 +13974,10 @@ static void cci__dgram_caps(const cci__dgram_t *ep, cci_caps_t *caps) {
 static int cci__dgram_uri(cci__dgram_t *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
     int status;
-    if (peer ? ep->link->version < 2 || !ep->link->text : !ep->link->address) return CCI_ERR_NOT_IMPLEMENTED;
-    status =
-        peer ? ep->link->text(ep->handle, peer, text, sizeof text) : ep->link->address(ep->handle, text, sizeof text);
+    if (peer ? ep->base.link->version < 2 || !ep->base.link->text : !ep->base.link->address)
+        return CCI_ERR_NOT_IMPLEMENTED;
+    status = peer ? ep->base.link->text(ep->base.handle, peer, text, sizeof text)
+                  : ep->base.link->address(ep->base.handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri(ep->transport->name, text, uri) : status;
 }
 
@@ -13917,11 +13986,11 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     int status = CCI_SUCCESS;
     cci__dgram_lock(ep);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->send_timeout_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->recv_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->base.send_timeout_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->base.recv_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->base.send_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->base.keepalive_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->base.event_mask, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, NULL, (char **)val); break;
     case CCI_OPT_CAPS: cci__dgram_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
@@ -13931,7 +14000,7 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_get_counting(ep, val); break;
 #ifndef CCI_NO_WAKE
     case CCI_OPT_ENDPT_SEND_FD:
-        status = ep->has_fd ? cci__wakes_open(&ep->wakes, val) : (int)CCI_EINVAL;
+        status = ep->base.has_fd ? cci__wakes_open(&ep->base.wakes, val) : (int)CCI_EINVAL;
         cci__dgram_arm(ep);
         break;
 #else
@@ -13950,13 +14019,13 @@ static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_
     uint32_t value;
     memcpy(&value, val, sizeof value);
     cci__dgram_lock(ep);
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     if (name == CCI_OPT_CONN_CONTEXT) {
         memcpy(&conn->conn.pub.context, val, sizeof(void *));
     } else if (!cci__dgram_is_reliable(conn)) {
         status = CCI_EINVAL;
     } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
-        conn->send_timeout_us = value;
+        conn->conn.send_timeout_us = value;
         if (conn->active) conn->active->rel.timeout_us = value;
     } else {
         cci__dgram_set_keepalive(ep, conn, value);
@@ -13972,7 +14041,7 @@ static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_
     int status = CCI_SUCCESS;
     cci__dgram_lock(ep);
     if (name == CCI_OPT_CONN_STATS) {
-        ep->now_ns = ep->link->now(ep->handle);
+        ep->base.now_ns = ep->base.link->now(ep->base.handle);
         status = cci__dgram_connection_stats(ep, conn, (cci_conn_stats_t *)val);
     } else if (name == CCI_OPT_CONN_PEER_URI)
         status = cci__dgram_uri(ep, &conn->conn.peer, (char **)val);
@@ -13984,7 +14053,8 @@ static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_
         if (!conn->peer.key) caps->can &= ~(uint64_t)CCI_CAN_SEAL;
         cci__caps_of_connection(&conn->conn.pub, caps);
     } else
-        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->conn.send_timeout_us : &conn->conn.keepalive_us,
+               sizeof(uint32_t));
     cci__dgram_unlock(ep);
     return status;
 }
@@ -13995,7 +14065,7 @@ static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_
 static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags, int *status) {
     cci__op_t *op;
     if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) return NULL;
-    if (conn->active->op_count >= ep->send_buf_count + CCI__DGRAM_BULKS ||
+    if (conn->active->op_count >= ep->base.send_buf_count + CCI__DGRAM_BULKS ||
         (!ep->free_ops && !cci__dgram_grow_ops(ep))) {
         *status = CCI_ENOBUFS;
         return NULL;
@@ -14025,18 +14095,18 @@ static void cci__dgram_undo_op(cci__dgram_t *ep, cci__active_t *active, cci__op_
 static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op, int flags) {
     cci__dconn_t *conn = active->conn;
     cci_rel_t *rel = &active->rel;
-    int is_first = rel->reliable ? rel->in_flight == 0 : ep->now_ns - rel->last_sent_ns > 20000;
+    int is_first = rel->reliable ? rel->in_flight == 0 : ep->base.now_ns - rel->last_sent_ns > 20000;
     /* A program that sleeps between batches of events, and is quick, wakes its peer once for each. */
-    int waits = ep->has_fd && ep->is_quick && cci__dgram_has_events(ep);
-    int is_slow = !ep->is_quick && ep->now_ns - ep->issued_ns > CCI__DGRAM_SLOW_NS;
+    int waits = ep->base.has_fd && ep->is_quick && cci__dgram_has_events(ep);
+    int is_slow = !ep->is_quick && ep->base.now_ns - ep->issued_ns > CCI__DGRAM_SLOW_NS;
     int now = active->unsent_bytes >= CCI__DGRAM_BURST || is_slow || (is_first && !waits);
     int status = CCI_SUCCESS;
-    ep->issued_ns = ep->now_ns;
+    ep->issued_ns = ep->base.now_ns;
     if (now) {
         if (rel->in_flight > 0 && ep->is_quick) /* else cci__dgram_send_locked has read the clock */
-            ep->now_ns = ep->link->now(ep->handle);
-        if (!rel->reliable) rel->last_sent_ns = ep->now_ns;
-        cci__dgram_output(ep, active, 0, 1, ep->now_ns);
+            ep->base.now_ns = ep->base.link->now(ep->base.handle);
+        if (!rel->reliable) rel->last_sent_ns = ep->base.now_ns;
+        cci__dgram_output(ep, active, 0, 1, ep->base.now_ns);
         cci__dgram_flush(ep);
         cci__dgram_schedule(ep, conn); /* the peer works already */
         if (CCI__UNLIKELY(is_slow && !cci__list_empty(&ep->soon))) {
@@ -14058,11 +14128,11 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
 static int cci__dgram_queue(cci__dgram_t *ep, cci__active_t *active, const struct iovec *data, uint32_t count,
                             uint32_t length, cci_rel_op_t *op, int flags) {
     if (CCI__UNLIKELY(flags & CCI_FLAG_FENCE)) /* it may have to wait */
-        return cci_rel_send_fenced(&active->rel, data, count, length, op, ep->now_ns);
+        return cci_rel_send_fenced(&active->rel, data, count, length, op, ep->base.now_ns);
     if ((flags & CCI_FLAG_NO_COPY) && count == 1 && length >= CCI_REL_LENT_MIN &&
-        cci_rel_lend(&active->rel, data[0].iov_base, length, op, ep->now_ns) == CCI_SUCCESS)
+        cci_rel_lend(&active->rel, data[0].iov_base, length, op, ep->base.now_ns) == CCI_SUCCESS)
         return CCI_SUCCESS;
-    return cci_rel_send(&active->rel, data, count, length, op, ep->now_ns);
+    return cci_rel_send(&active->rel, data, count, length, op, ep->base.now_ns);
 }
 
 /* In a stream most messages only join others that wait to leave: all else has been seen to. 0: this one has more to
@@ -14073,7 +14143,7 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (flags != CCI_FLAG_SILENT || count != 1 || !active || !ep->is_quick || conn->conn.state != CCI_CONN_OPEN ||
         (conn->conn.flags & (CCI__CONN_UNREADY | CCI__CONN_DENIED)) || active->rel.in_flight == 0 ||
         cci__list_empty(&active->ready) || active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST ||
-        ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED || !cci_rel_join(&active->rel, data, length, ep->now_ns))
+        ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED || !cci_rel_join(&active->rel, data, length, ep->base.now_ns))
         return 0;
     active->unsent_bytes += length + 8;
     ep->unclocked++;
@@ -14104,8 +14174,8 @@ static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
 
 /* Says so in the log, every 10 s at most. */
 static int cci__dgram_lacks_memory(cci__dgram_t *ep) {
-    if (ep->now_ns >= ep->memory_log_ns) {
-        ep->memory_log_ns = ep->now_ns + 10000 * CCI__MS;
+    if (ep->base.now_ns >= ep->memory_log_ns) {
+        ep->memory_log_ns = ep->base.now_ns + 10000 * CCI__MS;
         cci_log(CCI_LOG_WARN,
                 "connections take turns, and sends get CCI_ENOBUFS meanwhile: the memory for their traffic "
                 "is used up; the key `memory` (memory_limit of a link) allows more");
@@ -14118,16 +14188,16 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     cci__active_t *active;
     cci__op_t *op;
     int status = CCI_SUCCESS;
-    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY)) return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
     /* Reading the clock costs as much as the rest: what a quick program sends and only joins others that wait can do
      * with a time a little old. */
     if (active->rel.in_flight == 0 || !ep->is_quick || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
-        ep->now_ns = ep->link->now(ep->handle);
+        ep->base.now_ns = ep->base.link->now(ep->base.handle);
         ep->unclocked = 0;
-        if (ep->heard + ep->issued == 0) ep->given_since_ns = ep->now_ns; /* it had nothing to do */
+        if (ep->heard + ep->issued == 0) ep->given_since_ns = ep->base.now_ns; /* it had nothing to do */
     }
     ep->issued++;
     op = cci__dgram_op(ep, conn, context, flags, &status);
@@ -14138,7 +14208,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
         cci__dgram_undo_op(ep, active, op);
         if (cci__list_empty(&active->rel.items)) {
             conn->conn.flags |= CCI__CONN_REFUSED;
-            active->rel.progress_ns = ep->now_ns;
+            active->rel.progress_ns = ep->base.now_ns;
         }
         return status;
     }
@@ -14165,7 +14235,7 @@ static int cci__dgram_sendv(struct cci_connection *connection, const struct iove
                  ? CCI_SUCCESS
                  : cci__dgram_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
 #ifndef CCI_NO_WAKE
-    if (CCI__UNLIKELY(ep->wakes.has_fd)) {
+    if (CCI__UNLIKELY(ep->base.wakes.has_fd)) {
         cci__dgram_note_send(ep, conn, (uint32_t)length, status);
         cci__dgram_arm(ep);
     }
@@ -14225,7 +14295,7 @@ static int cci__dgram_read(cci__dgram_t *ep, cci__active_t *active, const cci__r
     read->offset = call->remote_offset;
     read->length = call->length;
     status = cci_rel_extern(&active->rel, call->has_message, call->message, (uint32_t)call->message->iov_len,
-                            (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, read, &item, ep->now_ns);
+                            (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, read, &item, ep->base.now_ns);
     if (status != CCI_SUCCESS) {
         cci_rma_free_read(&ep->rma, read);
         return status;
@@ -14242,7 +14312,7 @@ static int cci__dgram_write(cci__dgram_t *ep, cci__active_t *active, const cci__
     bulk.remote_offset = call->remote_offset;
     bulk.length = call->length;
     return cci_rel_write(&active->rel, &bulk, call->has_message, call->message, (uint32_t)call->message->iov_len,
-                         (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, ep->now_ns);
+                         (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, ep->base.now_ns);
 }
 
 #ifndef CCI_NO_STATS
@@ -14263,7 +14333,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     uint64_t key;
     uint32_t index;
     int status = CCI_SUCCESS;
-    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     cci_rma_parse_handle(call->local, &key, &index);
     if (!cci_rma_address(&ep->rma, key, index, call->local_offset, call->length, 0) ||
         call->remote_offset > UINT64_MAX - call->length)
@@ -14271,10 +14341,10 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     if (CCI__LISTS(call->flags & CCI_PIECE_CHECK)) return CCI_SUCCESS;
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY) && call->has_message)
         return cci__dgram_end_unready(ep, conn, call->context, call->flags);
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
-    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_messages(ep, active));
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, active));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (CCI__LISTS(op && (call->flags & CCI_PIECE))) op->event.base.pub.send.type = CCI_EVENT_NONE;
     if (status == CCI_SUCCESS)
@@ -14284,7 +14354,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         cci__dgram_undo_op(ep, active, op);
         return status;
     }
-    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_rma(ep, active, call));
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_rma(ep, active, call));
     active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
     return cci__dgram_issued(ep, active, op, call->flags);
 }
@@ -14323,8 +14393,8 @@ static int cci__dgram_atomic_locked(cci__dgram_t *ep, cci__dconn_t *conn, const 
     cci_rel_item_t *item = NULL;
     cci__op_t *op;
     int status = CCI_SUCCESS;
-    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
-    ep->now_ns = ep->link->now(ep->handle);
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
     if (!cci__dgram_reader(ep, active)) return CCI_ENOBUFS;
@@ -14340,18 +14410,18 @@ static int cci__dgram_atomic_locked(cci__dgram_t *ep, cci__dconn_t *conn, const 
     read->local_key = call->operand;
     read->local_offset = call->compare;
     read->previous = call->previous;
-    CCI__STATS(if (ep->tallies.counted) cci__dgram_tally_messages(ep, active));
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, active));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = cci_rel_extern(&active->rel, 0, NULL, 0, (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL,
-                                read, &item, ep->now_ns);
+                                read, &item, ep->base.now_ns);
     if (status != CCI_SUCCESS) {
         cci__dgram_undo_op(ep, active, op);
         cci_rma_free_read(&ep->rma, read);
         return status;
     }
     read->item = item;
-    CCI__STATS(if (ep->tallies.counted) cci__tally_rma(cci__dgram_tally(ep, conn), 0, call->width));
+    CCI__STATS(if (ep->base.tallies.counted) cci__tally_rma(cci__dgram_tally(ep, conn), 0, call->width));
     active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
     return cci__dgram_issued(ep, active, op, call->flags);
 }
@@ -16479,7 +16549,7 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
     cci__fork_watch();
     status = cci_dgram_create(&own->transport, &own->device.pub, service, 0, &base, fd);
     if (status == CCI_SUCCESS) {
-        own->device.pub.max_send_size = ((const cci__dgram_t *)(const void *)base)->max_send_size;
+        own->device.pub.max_send_size = ((const cci__endpoint_t *)(const void *)base)->max_send_size;
         cci__endpoint_link(base);
         *endpoint = &base->pub;
     }

@@ -6095,11 +6095,8 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  * ================================================================================================================== */
 
 #define CCI_LAYERS_INCLUDING
-#ifndef CCI_EVQ_IMPLEMENTATION
-#define CCI_EVQ_IMPLEMENTATION
-#endif
-#ifndef CCI_CONN_IMPLEMENTATION
-#define CCI_CONN_IMPLEMENTATION
+#ifndef CCI_ENDPOINT_IMPLEMENTATION
+#define CCI_ENDPOINT_IMPLEMENTATION
 #endif
 #ifndef CCI_RMA_IMPLEMENTATION
 #define CCI_RMA_IMPLEMENTATION
@@ -6306,8 +6303,7 @@ typedef struct cci__sisci_conn {
      * cci_conn_answer_t. Multicast: the group. */
     void *data;
     uint32_t before, after; /* connections of the same link */
-    uint32_t send_timeout_us, keepalive_us;
-    int16_t end_status; /* of the event about its end */
+    int16_t end_status;     /* of the event about its end */
     uint16_t data_len;
     uint8_t owes; /* a record's type */
     uint8_t cancelled, pinged;
@@ -6559,30 +6555,22 @@ typedef struct cci__sisci_memory {
 } cci__sisci_memory;
 
 typedef struct cci__sisci {
-    cci_endpoint_base_t base; /* first */
+    cci__endpoint_t base; /* first */
     /* What most calls need lies here, and in the next lines. */
-    uint8_t is_sleeper, has_fd;
+    uint8_t is_sleeper;
     uint8_t is_asked; /* somebody waits for an acknowledgement */
     uint8_t is_short; /* something that has come waits for what the program holds */
     int returned;     /* the program has returned something meanwhile */
 #ifndef CCI_NO_THREADS
     int lock;
-    int has_thread;
-    pthread_t thread;
 #endif
     cci__sisci_link *only; /* what a poll has to look at, if that is one link */
     cci_list_t notify, timed, due, hot, cold;
     uint32_t rounds, given, hot_count, handshakes;
     uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
     cci_evq_fifo_t received;
-    cci_evq_t evq;
     cci_evq_event_t *free_ops;
-#ifndef CCI_NO_STATS
-    cci__tallies_t tallies;
-#endif
-    cci__notices_t notices;
 #ifndef CCI_NO_WAKE
-    cci__wakes_t wakes;
     uint32_t wake_word; /* CCI__SISCI_WAKE while a message is posted that was sent with CCI_FLAG_WAKE, or 0 */
 #endif
     cci__sisci_group *groups;
@@ -6592,12 +6580,10 @@ typedef struct cci__sisci {
     /* mark_at: the word of the door where the next look begins */
     uint32_t mark_count, mark_capacity, mark_free, mark_at;
     int sleeping;
-    uint32_t max_send_size;
     cci_list_t steps, stuck, idle;
     cci_list_t fresh;         /* links on which something is new that has no deadline yet */
     uint64_t due_ns, walk_ns; /* nothing of those in `timed` is due earlier; all of them are looked at again */
-    uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
-    cci__polls_t polls;
+    uint64_t armed_ns, scan_ns, idle_ns, look_ns;
     /* What is rarer. */
     void *allocation; /* in which the endpoint begins with a line */
     cci__sisci_device device;
@@ -6610,13 +6596,9 @@ typedef struct cci__sisci {
     uint32_t service, hellos, answers, interrupt_number;
     cci__sci_local_interrupt_t interrupt;
     int epoll, self, timer, armed_readable;
-    uint32_t rma_calls, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, stride;
-    uint32_t send_total;
+    uint32_t rma_calls, stride, send_total;
     uint32_t op_made, item_made, recv_made, control_made; /* all of these grow in slabs when they are first needed */
-    uint32_t event_mask;
     uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
-    cci_conn_table_t conns;
-    cci_wheel_t wheel;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
     /* the register, made with the first memory of cci_rma_alloc(), and that memory */
@@ -6626,11 +6608,10 @@ typedef struct cci__sisci {
     cci__sisci_link **servers; /* links to servers by node and service, in 2^n buckets */
     uint32_t server_buckets, server_count;
     cci_list_t ending;     /* connections that have ended, which the program is to be told of */
-    cci_list_t told;       /* to clients, with events that the program has */
     uint32_t answers_kept; /* to be sent */
     cci__sisci_item *free_items;
     cci__sisci_memory *memory;
-    int stopping, thread_sleeps;
+    int thread_sleeps;
 } cci__sisci;
 
 /* Held for a moment only, and rarely wanted by two: half as dear as a mutex. */
@@ -7102,11 +7083,11 @@ static void cci__sisci_suspend(cci__sisci_link *link, uint32_t bits) {
     cci__sisci *ep = link->ep;
     uint32_t index = link->conns;
     while (index != CCI__CONN_NONE) {
-        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, index);
+        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
         index = conn->after;
         if (conn->closing) continue;
-        if (bits & CCI__SISCI_DOWN) (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 1);
-        if (bits & CCI__SISCI_UP) (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 0);
+        if (bits & CCI__SISCI_DOWN) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 1);
+        if (bits & CCI__SISCI_UP) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 0);
     }
 }
 
@@ -7539,7 +7520,7 @@ static void cci__sisci_add_ops(cci__sisci *ep) {
     ep->op_made += count;
     while (count-- > 0) {
         memset(&ops[count], 0, sizeof ops[count]);
-        ops[count].event.base.endpoint = &ep->base;
+        ops[count].event.base.endpoint = &ep->base.api;
         ops[count].event.pool = CCI_EVQ_OPERATION;
         ops[count].event.next = ep->free_ops;
         ep->free_ops = &ops[count].event;
@@ -7626,7 +7607,7 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
-    cci_evq_post(&ep->evq.done, &op->event);
+    cci_evq_post(&ep->base.evq.done, &op->event);
 }
 
 /* Gives an operation up; what is in the ring and not consumed is withdrawn if that is still possible. */
@@ -7948,7 +7929,7 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
 /* ---- what connections owe: records of the handshake, which are never dropped ---- */
 
 static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_event *events, uint32_t count) {
-    while (count-- > 0) cci_evq_add_events(&ep->evq, &ep->base, pool, &events[count].event, 1);
+    while (count-- > 0) cci_evq_add_events(&ep->base.evq, &ep->base.api, pool, &events[count].event, 1);
 }
 
 static void cci__sisci_add_control(cci__sisci *ep) {
@@ -7964,34 +7945,34 @@ static void cci__sisci_add_control(cci__sisci *ep) {
 
 /* An event about a connection; more are made when all are in use. */
 static cci_evq_event_t *cci__sisci_control_event(cci__sisci *ep) {
-    if (!ep->evq.free_events[CCI_EVQ_CONTROL]) cci__sisci_add_control(ep);
-    return cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    if (!ep->base.evq.free_events[CCI_EVQ_CONTROL]) cci__sisci_add_control(ep);
+    return cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
 }
 
 /* More buffers for messages that come, with their events, up to what the program has allowed. */
 static int cci__sisci_add_recv(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->recv_made, ep->recv_buf_count);
+    uint32_t count = cci__sisci_slab_of(ep->recv_made, ep->base.recv_buf_count);
     cci_evq_buffer_t *buffers = count ? (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers) : NULL;
     cci__sisci_event *events = buffers ? (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events) : NULL;
     uint8_t *bytes = events ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
     if (!bytes) return 0;
     cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
-    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->stride, count);
-    cci_evq_limit_buffers(&ep->evq, ep->recv_buf_count);
+    cci_evq_add_buffers(&ep->base.evq, buffers, bytes, ep->stride, count);
+    cci_evq_limit_buffers(&ep->base.evq, ep->base.recv_buf_count);
     ep->recv_made += count;
     return 1;
 }
 
 /* A buffer for what comes, or NULL. */
 static cci_evq_buffer_t *cci__sisci_take_buffer(cci__sisci *ep) {
-    if (!ep->evq.free_buffers) (void)cci__sisci_add_recv(ep);
-    return cci_evq_take_buffer(&ep->evq);
+    if (!ep->base.evq.free_buffers) (void)cci__sisci_add_recv(ep);
+    return cci_evq_take_buffer(&ep->base.evq);
 }
 
 /* ---- the connections of a link ---- */
 
 static cci__sisci_conn *cci__sisci_conn_at(const cci__sisci *ep, uint32_t index) {
-    return index == CCI__CONN_NONE ? NULL : (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, index);
+    return index == CCI__CONN_NONE ? NULL : (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
 }
 
 /* The connection is of this link from now on; those of multicast are of none. */
@@ -8037,13 +8018,13 @@ static void cci__sisci_drop_data(cci__sisci *ep, cci__sisci_conn *conn) {
 }
 
 static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
     cci__list_remove(&conn->node);
     cci__list_remove(&conn->asked);
     cci__sisci_drop_data(ep, conn);
     if (conn->link) conn->link->last = NULL;
     if (conn->link) cci__sisci_leave_link(ep, conn);
-    cci_conn_close(&ep->conns, &conn->conn);
+    cci_conn_close(&ep->base.conns, &conn->conn);
 }
 
 static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
@@ -8112,7 +8093,7 @@ static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int typ
         event->base.pub.accept.context = conn->conn.pub.context;
         event->base.pub.accept.connection = connection;
     }
-    cci_evq_post(&ep->evq.urgent, event);
+    cci_evq_post(&ep->base.evq.urgent, event);
 }
 
 /* Such an event is forgotten when the program has closed the connection before its turn comes. */
@@ -8129,8 +8110,9 @@ static void cci__sisci_post_ends(cci__sisci *ep) {
     cci_evq_event_t *event;
     while (!cci__list_empty(&ep->ending)) {
         cci__sisci_conn *conn = CCI__CONTAINER(ep->ending.next, cci__sisci_conn, asked);
-        if (!ep->evq.free_events[CCI_EVQ_CONTROL] && ep->control_made < CCI__SISCI_CONTROL) cci__sisci_add_control(ep);
-        event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+        if (!ep->base.evq.free_events[CCI_EVQ_CONTROL] && ep->control_made < CCI__SISCI_CONTROL)
+            cci__sisci_add_control(ep);
+        event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
         if (!event) return;
         cci__list_remove(&conn->asked);
         cci__list_init(&conn->asked);
@@ -8150,7 +8132,7 @@ static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int statu
     conn->end_status = (int16_t)status;
     cci__list_remove(&conn->asked); /* of `silent` */
     cci__list_init(&conn->asked);
-    if (ep->event_mask & (1u << CCI_EVENT_DISCONNECT)) {
+    if (ep->base.event_mask & (1u << CCI_EVENT_DISCONNECT)) {
         cci__list_append(&ep->ending, &conn->asked);
         cci__sisci_post_ends(ep);
     }
@@ -8158,38 +8140,40 @@ static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int statu
 
 static void cci__sisci_set_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->pinged = 0;
-    cci__timer_arm(&ep->wheel, &conn->conn.timer,
-                   conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER);
+    cci__timer_arm(&ep->base.wheel, &conn->conn.timer,
+                   conn->conn.keepalive_us ? ep->base.now_ns + (uint64_t)conn->conn.keepalive_us * 1000 : CCI__NEVER);
 }
 
 static void cci__sisci_opened(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->conn.state = CCI_CONN_OPEN;
-    ep->now_ns = cci__sci_now();
+    ep->base.now_ns = cci__sci_now();
     cci__sisci_set_timer(ep, conn);
 }
 
 static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *link, cci_conn_attribute_t attribute,
                                              void *context) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->conns);
-    if (!conn && ep->conns.slab_count < CCI__CONN_SLABS) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->base.conns);
+    if (!conn && ep->base.conns.slab_count < CCI__CONN_SLABS) {
         uint8_t *slab;
-        CCI__STATS(if (ep->tallies.counted && !cci__tallies_grow(&ep->tallies, ep->conns.slab_count + 1)) return NULL);
-        if (ep->notices.asked && !cci__notices_grow(&ep->notices, ep->conns.slab_count + 1)) return NULL;
+        CCI__STATS(if (ep->base.tallies.counted &&
+                       !cci__tallies_grow(&ep->base.tallies, ep->base.conns.slab_count + 1)) return NULL);
+        if (ep->base.notices.asked && !cci__notices_grow(&ep->base.notices, ep->base.conns.slab_count + 1)) return NULL;
         slab = (uint8_t *)cci__sisci_memory_of(ep, CCI__CONN_SLAB * sizeof *conn);
         if (slab) {
-            cci_conn_add_slab(&ep->conns, slab);
-            conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->conns);
+            cci_conn_add_slab(&ep->base.conns, slab);
+            conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->base.conns);
         }
     }
     if (!conn) return NULL;
-    CCI__STATS(if (ep->tallies.counted) cci__tally_begin(&ep->tallies, conn->conn.index));
-    conn->conn.pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    CCI__STATS(if (ep->base.tallies.counted) cci__tally_begin(&ep->base.tallies, conn->conn.index));
+    conn->conn.pub.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
     conn->conn.pub.attribute = attribute;
     conn->conn.pub.context = context;
-    conn->conn.pub.max_send_size = ep->max_send_size;
+    conn->conn.pub.max_send_size = ep->base.max_send_size;
     conn->skips = conn->unready = 0;
-    conn->send_timeout_us = ep->send_timeout_us;
-    conn->keepalive_us = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->keepalive_us : 0;
+    conn->conn.send_timeout_us = ep->base.send_timeout_us;
+    conn->conn.keepalive_us =
+        attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->base.keepalive_us : 0;
     cci__list_init(&conn->node);
     cci__list_init(&conn->asked);
     cci__sisci_assign(ep, conn, link);
@@ -8197,7 +8181,7 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
 }
 
 static cci__sisci_conn *cci__sisci_find_conn(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, name & 0xfffffu);
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, name & 0xfffffu);
     return conn && conn->conn.state != CCI_CONN_FREE && conn->link == link && !conn->closing &&
                    cci__sisci_name(conn) == name
                ? conn
@@ -8847,10 +8831,10 @@ static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn 
 
 /* An event for a message, with a buffer unless the message stays where it is; NULL if there is none. */
 static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_place) {
-    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    if (CCI__UNLIKELY(!event) && cci__sisci_add_recv(ep)) event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
+    if (CCI__UNLIKELY(!event) && cci__sisci_add_recv(ep)) event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
     if (event && !in_place && (event->buffer = cci__sisci_take_buffer(ep)) == NULL) {
-        cci_evq_return_event(&ep->evq, event);
+        cci_evq_return_event(&ep->base.evq, event);
         event = NULL;
     }
     if (event) {
@@ -8953,13 +8937,13 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     event = buffer ? cci__sisci_control_event(ep) : NULL;
     conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
     if (!conn) {
-        if (event) cci_evq_return_event(&ep->evq, event);
-        if (buffer) cci_evq_release_buffer(&ep->evq, buffer);
+        if (event) cci_evq_return_event(&ep->base.evq, event);
+        if (buffer) cci_evq_release_buffer(&ep->base.evq, buffer);
         return cci__sisci_refuse(ep, link, head[0], buffer != NULL);
     }
     conn->conn.peer_index = head[0];
     conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
+    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->card.max_send_size);
     cci__list_append(&link->asked, &conn->asked);
     cci__sisci_get(record->data, bytes, record->length);
     memcpy(buffer->data, bytes + 16, length);
@@ -8972,7 +8956,7 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     event->base.pub.request.attribute = (cci_conn_attribute_t)head[2];
     event->base.pub.request.peer_uri = cci__sisci_peer_uri(link, (char *)buffer->data + CCI_CONN_REQ_LEN);
     ep->requests++;
-    cci_evq_post(&ep->evq.urgent, event);
+    cci_evq_post(&ep->base.evq.urgent, event);
     return CCI__SISCI_TAKEN;
 }
 
@@ -9012,7 +8996,7 @@ static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cc
         return;
     }
     if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) return;
-    cci__notices_forget(&ep->notices, &conn->conn, 1);
+    cci__notices_forget(&ep->base.notices, &conn->conn, 1);
     conn->conn.state = CCI_CONN_BROKEN;
     cci__sisci_mark_ops(conn, head[2]);
     while (conn->ops) {
@@ -9027,12 +9011,12 @@ static void cci__sisci_try_later(cci__sisci *ep, cci__sisci_conn *conn) {
     uint64_t at_ns = cci__sci_now() + cci_conn_retry_ns(conn->conn.tries);
     conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries + 1u, 200);
     conn->waits = 1;
-    cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__min64(at_ns, conn->conn.deadline_ns));
+    cci__timer_arm(&ep->base.wheel, &conn->conn.timer, cci__min64(at_ns, conn->conn.deadline_ns));
 }
 
 static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->waits = 0;
-    cci__timer_arm(&ep->wheel, &conn->conn.timer, conn->conn.deadline_ns);
+    cci__timer_arm(&ep->base.wheel, &conn->conn.timer, conn->conn.deadline_ns);
     cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
 }
 
@@ -9050,7 +9034,7 @@ static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci
     conn->data = NULL;
     cci__sisci_get(record->data, bytes, record->length);
     memcpy(answer + 1, bytes + 16, length);
-    cci__list_append(&ep->told, &answer->node);
+    cci__list_append(&ep->base.told, &answer->node);
     event->base.pub.connect.data_ptr = answer + 1;
     event->base.pub.connect.data_len = length;
 }
@@ -9059,7 +9043,7 @@ static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci
 static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
                                    const cci__sisci_record *record, const uint32_t *head) {
     conn->conn.peer_index = head[0];
-    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
+    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->card.max_send_size);
     cci__sisci_opened(ep, conn);
     cci__sisci_answered(ep, conn, record, CCI_SUCCESS);
     cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
@@ -9133,7 +9117,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     record->type = word & 0xff;
     record->is_void = (word & CCI__SISCI_VOID) != 0;
     if (word & CCI__SISCI_ASKS) link->ep->is_asked = 1;
-    CCI__WAKES(if (word & CCI__SISCI_WAKE) link->ep->wakes.heard = 1);
+    CCI__WAKES(if (word & CCI__SISCI_WAKE) link->ep->base.wakes.heard = 1);
     record->length = word >> 16;
     record->data = line + CCI__SISCI_HEADER;
     record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
@@ -9180,19 +9164,19 @@ static inline CCI__SISCI_HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__si
                                                                          const uint8_t *line) {
     uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
     uint32_t length = word >> 16, place = link->tail & (link->in_lines - 1), header[2];
-    cci_evq_event_t *event = ep->evq.free_events[CCI_EVQ_RECV];
-    cci_evq_buffer_t *buffer = ep->evq.free_buffers;
+    cci_evq_event_t *event = ep->base.evq.free_events[CCI_EVQ_RECV];
+    cci_evq_buffer_t *buffer = ep->base.evq.free_buffers;
     cci__sisci_conn *conn;
     int is_one = length <= CCI__SISCI_FIRST; /* line */
     if ((word & (0xff | CCI__SISCI_VOID | CCI__SISCI_WAKE)) != CCI__SISCI_MESSAGE ||
         length > CCI__SISCI_FIRST + CCI__SISCI_MORE || (!is_one && place + 1 == link->in_lines) || !event || !buffer ||
-        ep->evq.recv_out >= ep->evq.recv_limit)
+        ep->base.evq.recv_out >= ep->base.evq.recv_limit)
         return NULL;
     memcpy(header, line + 8, sizeof header);
     conn = cci__sisci_open_conn_of(ep, link, header[0]);
     if (!conn || length > conn->conn.pub.max_send_size) return NULL;
-    (void)cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    (void)cci_evq_take_buffer(&ep->evq);
+    (void)cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
+    (void)cci_evq_take_buffer(&ep->base.evq);
     event->buffer = buffer;
     event->owner = NULL;
     memcpy(buffer->data, line + CCI__SISCI_HEADER, CCI__SISCI_FIRST); /* whole lines: constant lengths need no call */
@@ -9411,7 +9395,7 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     card.block_count = ep->device.block_count;
     card.slot_size = CCI__SISCI_SLOT_SIZE;
     card.interrupt = ep->interrupt_number;
-    card.max_send_size = ep->max_send_size;
+    card.max_send_size = ep->base.max_send_size;
     card.pid = (uint32_t)getpid();
     card.region_count = CCI__SISCI_REGIONS;
     card.region_size = sizeof(cci_rma_region_t);
@@ -9727,7 +9711,7 @@ static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
         cci__list_remove(&conn->node); /* nothing is asked before */
         cci__list_init(&conn->node);
         conn->waits = 1;
-        cci__timer_arm(&ep->wheel, &conn->conn.timer, ep->now_ns);
+        cci__timer_arm(&ep->base.wheel, &conn->conn.timer, ep->base.now_ns);
     }
 }
 
@@ -9969,14 +9953,14 @@ static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek
         look_ns = CCI__NEVER; /* it has been asked */
     } else if (link->knows_name && link->name == seek->name.id && link->state <= CCI__SISCI_OPEN) {
         cci__sisci_ask_to_connect(ep, conn);
-        look_ns = ep->now_ns + CCI__SISCI_SEEK_NS; /* is it still there? */
+        look_ns = ep->base.now_ns + CCI__SISCI_SEEK_NS; /* is it still there? */
     } else {
         conn->waits = 1;
-        if ((link->knows_name || seek->until_ns <= ep->now_ns) && cci_conn_next_port(seek, ep->now_ns))
+        if ((link->knows_name || seek->until_ns <= ep->base.now_ns) && cci_conn_next_port(seek, ep->base.now_ns))
             (void)cci__sisci_change_link(ep, conn, seek->name.ports[seek->at]);
-        look_ns = conn->link != link && conn->link->knows_name ? ep->now_ns : seek->until_ns;
+        look_ns = conn->link != link && conn->link->knows_name ? ep->base.now_ns : seek->until_ns;
     }
-    cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__min64(conn->conn.deadline_ns, look_ns));
+    cci__timer_arm(&ep->base.wheel, &conn->conn.timer, cci__min64(conn->conn.deadline_ns, look_ns));
 }
 
 /* Its server may come back: the request goes over a new link. */
@@ -9995,7 +9979,7 @@ static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     if (conn->closing) {
         cci__sisci_close_conn(ep, conn);
     } else if (conn->conn.state == CCI_CONN_OPEN) {
-        cci__notices_forget(&ep->notices, &conn->conn, 1);
+        cci__notices_forget(&ep->base.notices, &conn->conn, 1);
         conn->conn.state = CCI_CONN_BROKEN;
     } else if (conn->conn.state == CCI_CONN_REQUESTED) {
         conn->cancelled = 1;
@@ -10230,7 +10214,7 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
     event = cci__sisci_message_event(ep, 0);
     if (!event) return CCI__SISCI_STALLED;
     if (!cci__sisci_copy_slot(slot, number, (uint64_t *)(void *)event->buffer->data, length)) {
-        cci_evq_return_event(&ep->evq, event);
+        cci_evq_return_event(&ep->base.evq, event);
         return CCI__SISCI_TAKEN;
     }
     event->base.pub.recv.ptr = event->buffer->data;
@@ -10436,7 +10420,7 @@ static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute
     cci_evq_event_t *event = group ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, NULL, attribute, context) : NULL;
     if (!conn) {
-        if (event) cci_evq_return_event(&ep->evq, event);
+        if (event) cci_evq_return_event(&ep->base.evq, event);
         cci_release(group);
         return CCI_ENOMEM;
     }
@@ -10451,11 +10435,12 @@ static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute
     conn->data = group;
     conn->conn.is_client = 1;
     conn->conn.state = CCI_CONN_CONNECTING;
-    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, CCI__SISCI_GROUP_BYTES);
-    ep->now_ns = cci__sci_now();
-    cci__timer_arm(&ep->wheel, &conn->conn.timer, timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns);
+    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, CCI__SISCI_GROUP_BYTES);
+    ep->base.now_ns = cci__sci_now();
+    cci__timer_arm(&ep->base.wheel, &conn->conn.timer,
+                   timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns);
     cci__sisci_begin_group(ep, group);
-    cci__sisci_step_joining(ep, group, ep->now_ns);
+    cci__sisci_step_joining(ep, group, ep->base.now_ns);
     return CCI_SUCCESS;
 }
 
@@ -10464,8 +10449,8 @@ static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op);
 
 /* A call has accepted a message. */
 static inline void cci__sisci_issued(const cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length) {
-    CCI__STATS(if (CCI__UNLIKELY(ep->tallies.counted != NULL))
-                   cci__tally_issued(&ep->tallies, conn->conn.index, length));
+    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL))
+                   cci__tally_issued(&ep->base.tallies, conn->conn.index, length));
     (void)ep, (void)conn, (void)length;
 }
 
@@ -10548,15 +10533,15 @@ static void cci__sisci_post_keepalive(cci__sisci *ep, cci__sisci_conn *conn) {
         cci__sisci_set_timer(ep, conn);
         return;
     }
-    conn->keepalive_us = 0;
-    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    conn->conn.keepalive_us = 0;
+    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = (cci_connection_t *)&conn->conn.pub;
     if (conn->conn.state == CCI_CONN_BROKEN) { /* behind the messages that have come */
         ep->received_total++;
         cci__sisci_post_about(&ep->received, conn, event);
     } else {
-        cci__sisci_post_about(&ep->evq.urgent, conn, event);
+        cci__sisci_post_about(&ep->base.evq.urgent, conn, event);
     }
 }
 
@@ -10578,7 +10563,7 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
         cci__sisci_refuse_group(ep, (cci__sisci_group *)conn->data, CCI_ETIMEDOUT);
         return;
     }
-    if (conn->conn.state == CCI_CONN_CONNECTING && (conn->waits || seek) && conn->conn.deadline_ns > ep->now_ns) {
+    if (conn->conn.state == CCI_CONN_CONNECTING && (conn->waits || seek) && conn->conn.deadline_ns > ep->base.now_ns) {
         if (seek)
             cci__sisci_seek(ep, conn, seek);
         else
@@ -10612,7 +10597,7 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
 
 /* A reliable connection that could not deliver in time is broken: all that is under way ends, and the peer is told. */
 static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, int status) {
-    cci__notices_forget(&ep->notices, &conn->conn, 1);
+    cci__notices_forget(&ep->base.notices, &conn->conn, 1);
     conn->conn.state = CCI_CONN_BROKEN;
     conn->ended = 1;
     conn->mark = link->tail;
@@ -10657,7 +10642,7 @@ static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisc
 }
 
 static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn) {
-    return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+    return conn->conn.send_timeout_us ? ep->base.now_ns + (uint64_t)conn->conn.send_timeout_us * 1000 : CCI__NEVER;
 }
 
 /* How an operation that has no more time ends: the peer could take nothing while it waited, or is not heard of. A
@@ -10665,7 +10650,7 @@ static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_c
 static int cci__sisci_late_status(const cci__sisci *ep, const cci__sisci_link *link, const cci__sisci_conn *conn,
                                   int is_message) {
     return is_message && link->stalled_ns != 0 &&
-                   ep->now_ns - link->stalled_ns <= (uint64_t)conn->send_timeout_us * 1000
+                   ep->base.now_ns - link->stalled_ns <= (uint64_t)conn->conn.send_timeout_us * 1000
                ? CCI_ERR_RNR
                : CCI_ETIMEDOUT;
 }
@@ -10683,7 +10668,7 @@ static int cci__sisci_is_late(const cci__sisci *ep, cci__sisci_late *late, cci__
                               uint64_t *deadline_ns) {
     if (*deadline_ns == 0) *deadline_ns = cci__sisci_new_deadline(ep, conn);
     late->earliest_ns = cci__min64(late->earliest_ns, *deadline_ns);
-    late->conn = *deadline_ns <= ep->now_ns ? conn : NULL;
+    late->conn = *deadline_ns <= ep->base.now_ns ? conn : NULL;
     return late->conn != NULL;
 }
 
@@ -10743,7 +10728,7 @@ static void cci__sisci_note_stall(const cci__sisci *ep, cci__sisci_link *link) {
     uint32_t word;
     cci__sisci_see_freed(link);
     word = cci__sisci_stall_word(link);
-    if (word != link->stall_seen || word == link->freed * 2 + 1) link->stalled_ns = ep->now_ns;
+    if (word != link->stall_seen || word == link->freed * 2 + 1) link->stalled_ns = ep->base.now_ns;
     link->stall_seen = word;
 }
 
@@ -10802,9 +10787,9 @@ static void cci__sisci_close_idle(cci__sisci *ep) {
             continue;
         }
         cci__sisci_see_freed(link);
-        if (link->idle_ns > ep->now_ns || link->held > 0 || link->items || !cci__list_empty(&link->owing) ||
+        if (link->idle_ns > ep->base.now_ns || link->held > 0 || link->items || !cci__list_empty(&link->owing) ||
             link->freed != link->head || cci__sisci_read_record(link, &record)) {
-            ep->idle_ns = cci__min64(ep->idle_ns, cci__max64(link->idle_ns, ep->now_ns + CCI__SISCI_IDLE / 4));
+            ep->idle_ns = cci__min64(ep->idle_ns, cci__max64(link->idle_ns, ep->base.now_ns + CCI__SISCI_IDLE / 4));
             continue;
         }
         cci__sisci_free_link(ep, link);
@@ -10842,32 +10827,33 @@ static void cci__sisci_look_at_timed(cci__sisci *ep) {
         else
             cci__sisci_leave_time(link);
     }
-    ep->walk_ns = ep->now_ns + cci__min64(cci__max64((ep->due_ns - ep->now_ns) / 16, 2 * CCI__MS), 64 * CCI__MS);
+    ep->walk_ns =
+        ep->base.now_ns + cci__min64(cci__max64((ep->due_ns - ep->base.now_ns) / 16, 2 * CCI__MS), 64 * CCI__MS);
 }
 
 /* Looks at the clock, and at all that depends on it; gives the next deadline. */
 static uint64_t cci__sisci_timers(cci__sisci *ep) {
     cci_timer_t *timer;
     uint64_t earliest_ns;
-    ep->now_ns = cci__sci_now();
-    ep->scan_ns = ep->now_ns + 2 * CCI__MS;
-    while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL)
+    ep->base.now_ns = cci__sci_now();
+    ep->scan_ns = ep->base.now_ns + 2 * CCI__MS;
+    while ((timer = cci__wheel_expire(&ep->base.wheel, ep->base.now_ns)) != NULL)
         cci__sisci_on_timer(ep, CCI__CONTAINER(timer, cci__sisci_conn, conn.timer));
     cci__sisci_look_at_fresh(ep);
-    if (ep->due_ns <= ep->now_ns || ep->walk_ns <= ep->now_ns) cci__sisci_look_at_timed(ep);
+    if (ep->due_ns <= ep->base.now_ns || ep->walk_ns <= ep->base.now_ns) cci__sisci_look_at_timed(ep);
     earliest_ns = ep->due_ns;
-    if (ep->idle_ns <= ep->now_ns) {
+    if (ep->idle_ns <= ep->base.now_ns) {
         ep->idle_ns = CCI__NEVER;
         cci__sisci_close_idle(ep);
     }
     earliest_ns = cci__min64(earliest_ns, ep->idle_ns);
-    if (cci__sisci_must_look(ep)) earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__MS);
+    if (cci__sisci_must_look(ep)) earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__MS);
     if (!ep->port) {
         /* after the names in the directory */
-        earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__SCI_LOOK_MS * CCI__MS);
+        earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__SCI_LOOK_MS * CCI__MS);
     }
-    if (ep->handshakes > 0 || ep->paused > 0) earliest_ns = cci__min64(earliest_ns, ep->now_ns + 10 * CCI__MS);
-    return cci__min64(earliest_ns, cci__wheel_deadline(&ep->wheel));
+    if (ep->handshakes > 0 || ep->paused > 0) earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + 10 * CCI__MS);
+    return cci__min64(earliest_ns, cci__wheel_deadline(&ep->base.wheel));
 }
 
 /* Nothing has come and nothing waits: what most looks at a link find. */
@@ -10898,8 +10884,8 @@ static int cci__sisci_look_around(cci__sisci *ep, uint32_t round) {
     uint64_t now_ns;
     if ((round & 3) != 0 && !ep->sleeping) return 0;
     now_ns = cci__sci_now();
-    cci__polls_looked(&ep->polls, now_ns, 31);
-    if (ep->polls.left == 0) /* a program that calls seldom has its deadlines looked after in each call */
+    cci__polls_looked(&ep->base.polls, now_ns, 31);
+    if (ep->base.polls.left == 0) /* a program that calls seldom has its deadlines looked after in each call */
         ep->rounds = 32;
     if (round == 0 || ep->sleeping || ep->handshakes > 0 || now_ns >= ep->look_ns) {
         cci__sisci_look_at_device(ep);
@@ -10922,11 +10908,11 @@ static inline cci__sisci_link *cci__sisci_only(const cci__sisci *ep) {
  * there is a buffer for it, so that each of many gets its turn; all of them if there is none, for a long message may
  * need none. */
 static void cci__sisci_look_at_stuck(cci__sisci *ep) {
-    int has_event = ep->evq.free_events[CCI_EVQ_RECV] && ep->evq.recv_out < ep->evq.recv_limit, is_last;
+    int has_event = ep->base.evq.free_events[CCI_EVQ_RECV] && ep->base.evq.recv_out < ep->base.evq.recv_limit, is_last;
     cci__sisci_group *group;
     for (group = ep->groups; group; group = group->next) group->stalled = 0;
     do {
-        is_last = !has_event || ep->evq.free_buffers;
+        is_last = !has_event || ep->base.evq.free_buffers;
         if (has_event && !cci__list_empty(&ep->stuck)) {
             cci__sisci_link *link = CCI__CONTAINER(ep->stuck.next, cci__sisci_link, stuck);
             cci__list_remove(&link->stuck);
@@ -11069,14 +11055,14 @@ static int cci__sisci_pump(cci__sisci *ep) {
 /* ---- sleeping ---- */
 
 static int cci__sisci_has_events(const cci__sisci *ep) {
-    return ep->evq.urgent.head || ep->evq.done.head || ep->received.head;
+    return ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head;
 }
 
 #ifndef CCI_NO_WAKE
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
 static int cci__sisci_may_send(void *endpoint, const cci__refusal_t *refusal) {
     cci__sisci *ep = (cci__sisci *)endpoint;
-    const cci__sisci_conn *conn = (const cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, refusal->index);
+    const cci__sisci_conn *conn = (const cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, refusal->index);
     if (conn->conn.state != CCI_CONN_OPEN || !conn->link) return 1;
     return (ep->free_ops || ep->op_made < ep->send_total + CCI__SISCI_EXTRA_OPS) &&
            (ep->free_items || ep->item_made < ep->send_total || !conn->link->items);
@@ -11084,15 +11070,16 @@ static int cci__sisci_may_send(void *endpoint, const cci__refusal_t *refusal) {
 
 /* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
 static CCI__RARE int cci__sisci_wakes(cci__sisci *ep) {
-    if (ep->wakes.has_fd) cci__wakes_tell_sender(&ep->wakes, &ep->evq, cci__sisci_may_send, ep);
-    return cci__wakes_due(&ep->wakes, &ep->evq, &ep->received, cci__wakes_has_messages(&ep->received),
-                          ep->is_short || (ep->evq.free_buffer_count == 0 && ep->recv_made >= ep->recv_buf_count));
+    if (ep->base.wakes.has_fd) cci__wakes_tell_sender(&ep->base.wakes, &ep->base.evq, cci__sisci_may_send, ep);
+    return cci__wakes_due(&ep->base.wakes, &ep->base.evq, &ep->received, cci__wakes_has_messages(&ep->received),
+                          ep->is_short ||
+                              (ep->base.evq.free_buffer_count == 0 && ep->recv_made >= ep->base.recv_buf_count));
 }
 #endif
 
 /* Is the OS handle to be readable on account of events? */
 static int cci__sisci_is_due(cci__sisci *ep) {
-    CCI__WAKES(if (CCI__UNLIKELY(ep->wakes.is_used)) return cci__sisci_wakes(ep));
+    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.is_used)) return cci__sisci_wakes(ep));
     return cci__sisci_has_events(ep);
 }
 
@@ -11139,7 +11126,7 @@ static void cci__sisci_set_readable(cci__sisci *ep, int readable) {
  * earlier time, and when it has gone off. */
 static void cci__sisci_set_alarm(cci__sisci *ep, uint64_t at_ns) {
     struct itimerspec when;
-    if (at_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns) return;
+    if (at_ns >= ep->armed_ns && ep->armed_ns > ep->base.now_ns) return;
     ep->armed_ns = at_ns;
     memset(&when, 0, sizeof when);
     if (at_ns != CCI__NEVER) {
@@ -11155,12 +11142,12 @@ static void cci__sisci_arm(cci__sisci *ep) {
     int tries = 0;
     if (!ep->received.head) cci__sisci_acknowledge_all(ep);
     cci__sisci_flush(ep);
-    if (ep->has_fd && cci__sisci_is_due(ep)) {
+    if (ep->base.has_fd && cci__sisci_is_due(ep)) {
         cci__sisci_set_readable(ep, 1);
         return;
     }
     if (ep->device.progress_thread) {
-        if (ep->has_fd) cci__sisci_set_readable(ep, 0);
+        if (ep->base.has_fd) cci__sisci_set_readable(ep, 0);
         if (ep->thread_sleeps && !cci__sisci_lie_down(ep)) {
             uint64_t one = 1;
             ssize_t n = write(ep->timer, &one, sizeof one); /* the thread's eventfd */
@@ -11168,7 +11155,7 @@ static void cci__sisci_arm(cci__sisci *ep) {
         }
         return;
     }
-    if (!ep->has_fd) return;
+    if (!ep->base.has_fd) return;
     for (tries = 0; tries < 4; tries++) {
         uint64_t deadline_ns = cci__sisci_timers(ep);
         if (cci__sisci_is_due(ep)) break;
@@ -11185,17 +11172,17 @@ static void cci__sisci_arm(cci__sisci *ep) {
 }
 
 #ifndef CCI_NO_THREADS
-static void *cci__sisci_help(void *arg) {
+static void cci__sisci_help(void *arg) {
     cci__sisci *ep = (cci__sisci *)arg;
     uint32_t idle = 0;
     cci__sisci_lock(ep);
-    while (!ep->stopping) {
+    while (!ep->base.stopping) {
         struct pollfd item[3];
         uint64_t deadline_ns, ignored;
         int fds[2];
         idle = cci__sisci_pump(ep) ? 0 : idle + 1;
         deadline_ns = cci__sisci_timers(ep);
-        if (ep->has_fd) cci__sisci_set_readable(ep, cci__sisci_is_due(ep));
+        if (ep->base.has_fd) cci__sisci_set_readable(ep, cci__sisci_is_due(ep));
         cci__sisci_acknowledge_all(ep);
         if (idle < 8 || !cci__sisci_lie_down(ep)) {
             cci__sisci_flush(ep);
@@ -11210,7 +11197,8 @@ static void *cci__sisci_help(void *arg) {
         item[1].fd = fds[1];
         item[2].fd = ep->timer;
         item[0].events = item[1].events = item[2].events = POLLIN;
-        deadline_ns = cci__min64(deadline_ns, ep->now_ns + 10 * CCI__MS); /* calls of the program bring new deadlines */
+        deadline_ns =
+            cci__min64(deadline_ns, ep->base.now_ns + 10 * CCI__MS); /* calls of the program bring new deadlines */
         ep->thread_sleeps = 1;
         cci__sisci_unlock(ep);
         (void)poll(item, 3, cci__sci_until(deadline_ns));
@@ -11223,7 +11211,6 @@ static void *cci__sisci_help(void *arg) {
         }
     }
     cci__sisci_unlock(ep);
-    return NULL;
 }
 #endif
 
@@ -11254,12 +11241,12 @@ static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
     uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
     ep->regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->regions);
     if (!slabs || !ep->regions) return 0;
-    cci_evq_init(&ep->evq);
-    cci_conn_table_init(&ep->conns, keys, sizeof(cci__sisci_conn), slabs);
+    cci_evq_init(&ep->base.evq);
+    cci_conn_table_init(&ep->base.conns, keys, sizeof(cci__sisci_conn), slabs);
     cci_rma_table_init(&ep->rma, keys + 2, ep->regions, CCI__SISCI_SLAB, NULL, 0, NULL, 0, NULL, 0);
     ep->rma.endpoint_id = keys[4];
-    ep->evq.recv_limit = ep->recv_buf_count;
-    ep->send_total = ep->send_buf_count;
+    ep->base.evq.recv_limit = ep->base.recv_buf_count;
+    ep->send_total = ep->base.send_buf_count;
     return 1;
 }
 
@@ -11283,7 +11270,8 @@ static int cci__sisci_lack(const char *what, int status) {
 static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
     cci__sci_error_t error;
     char port[6];
-    uint64_t name = cci_conn_named_port(service, service ? cci_service_name(ep->base.pub.device, service) : NULL, port);
+    uint64_t name =
+        cci_conn_named_port(service, service ? cci_service_name(ep->base.api.pub.device, service) : NULL, port);
     uint32_t id = service ? cci__sisci_number(name ? port : service) : ep->device.service;
     if (service && id == 0) return CCI_EINVAL;
     error = cci__sisci_make_segment(ep, &ep->door_segment, &id, CCI__SISCI_DOOR_SIZE, cci__sisci_on_visit, NULL);
@@ -11320,7 +11308,7 @@ static int cci__sisci_open_handle(cci__sisci *ep) {
     if (!cci__sisci_is_sleeper(ep)) return 1;
     ep->timer = ep->device.progress_thread ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
                                            : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (ep->timer < 0 || !ep->has_fd) return ep->timer >= 0;
+    if (ep->timer < 0 || !ep->base.has_fd) return ep->timer >= 0;
     ep->epoll = epoll_create1(EPOLL_CLOEXEC);
     ep->self = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ep->epoll < 0 || ep->self < 0 || !cci__sisci_watch_fd(ep, ep->self)) return 0;
@@ -11338,22 +11326,22 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sci_error_t error;
     uint32_t i;
     while (ep->groups) cci__sisci_leave_group(ep, ep->groups);
-    while (!cci__list_empty(&ep->told))
-        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1));
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
+    while (!cci__list_empty(&ep->base.told))
+        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->base.told.next, cci_conn_answer_t, node) + 1));
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, i);
         if (conn->data) cci_release(conn->data);
     }
     cci__sisci_free_links(ep, &ep->hot);
     cci__sisci_free_links(ep, &ep->cold);
     cci_release(ep->marks);
     cci_release(ep->servers);
-    CCI__STATS(cci__tallies_free(&ep->tallies));
-    cci__notices_free(&ep->notices);
+    CCI__STATS(cci__tallies_free(&ep->base.tallies));
+    cci__notices_free(&ep->base.notices);
     cci__sisci_close_fd(ep->epoll);
     cci__sisci_close_fd(ep->self);
     cci__sisci_close_fd(ep->timer);
-    CCI__WAKES(cci__wakes_close(&ep->wakes));
+    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
     while (ep->shared) {
         cci__sisci_shared *shared = ep->shared;
         ep->shared = shared->next;
@@ -11395,7 +11383,7 @@ static void cci__sisci_forked(cci_endpoint_base_t *base) {
     fd[0] = ep->epoll, fd[1] = ep->self, fd[2] = ep->timer;
     ep->epoll = ep->self = ep->timer = -1;
     for (i = 0; i < 3; i++) cci__sisci_close_fd(fd[i]);
-    CCI__WAKES(cci__wakes_close(&ep->wakes));
+    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
 }
 
 static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
@@ -11409,20 +11397,20 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     memset(ep, 0, sizeof *ep);
     ep->allocation = memory;
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
-    ep->base.pub.device = device;
-    ep->base.ops = cci__sisci_ops();
-    ep->base.forked = cci__sisci_forked;
+    ep->base.api.pub.device = device;
+    ep->base.api.ops = cci__sisci_ops();
+    ep->base.api.forked = cci__sisci_forked;
     ep->sci = ep->device.sci;
     ep->adapter = ep->device.adapter;
-    ep->has_fd = fd != NULL;
-    ep->is_sleeper = ep->has_fd || ep->device.progress_thread;
+    ep->base.has_fd = fd != NULL;
+    ep->is_sleeper = ep->base.has_fd || ep->device.progress_thread;
     ep->epoll = ep->self = ep->timer = -1;
     ep->armed_ns = ep->idle_ns = ep->due_ns = CCI__NEVER;
-    ep->send_buf_count = ep->device.send_buf_count;
-    ep->recv_buf_count = ep->device.recv_buf_count;
-    ep->send_timeout_us = ep->device.send_timeout_us;
-    ep->max_send_size = ep->device.max_send_size;
-    ep->stride = (cci__max32(ep->max_send_size, CCI_CONN_REQ_LEN + CCI__SISCI_URI) + 63) & ~63u;
+    ep->base.send_buf_count = ep->device.send_buf_count;
+    ep->base.recv_buf_count = ep->device.recv_buf_count;
+    ep->base.send_timeout_us = ep->device.send_timeout_us;
+    ep->base.max_send_size = ep->device.max_send_size;
+    ep->stride = (cci__max32(ep->base.max_send_size, CCI_CONN_REQ_LEN + CCI__SISCI_URI) + 63) & ~63u;
     ep->received.tail = &ep->received.head;
     cci__list_init(&ep->hot);
     cci__list_init(&ep->cold);
@@ -11434,21 +11422,21 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     cci__list_init(&ep->stuck);
     cci__list_init(&ep->idle);
     cci__list_init(&ep->ending);
-    cci__list_init(&ep->told);
+    cci__list_init(&ep->base.told);
     ep->mark_free = CCI__SISCI_NO_MARK;
-    ep->now_ns = cci__sci_now();
-    cci__wheel_init(&ep->wheel, ep->now_ns);
+    ep->base.now_ns = cci__sci_now();
+    cci__wheel_init(&ep->base.wheel, ep->base.now_ns);
     status = cci__sisci_start(ep, service);
     if (status != CCI_SUCCESS) {
         cci__sisci_free(ep);
         return status;
     }
     if (fd) *fd = ep->epoll;
-    *endpoint = &ep->base;
+    *endpoint = &ep->base.api;
 #ifndef CCI_NO_THREADS
     if (ep->device.progress_thread) {
-        ep->has_thread = pthread_create(&ep->thread, NULL, cci__sisci_help, ep) == 0;
-        if (!ep->has_thread) {
+        ep->base.has_thread = cci__thread_start(&ep->base.thread, cci__sisci_help, ep);
+        if (!ep->base.has_thread) {
             cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
             cci__sisci_free(ep);
             return CCI_ENOMEM;
@@ -11470,15 +11458,15 @@ static void cci__sisci_tell_leaving(cci_list_t *links) {
 static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
 #ifndef CCI_NO_THREADS
-    if (ep->has_thread) {
+    if (ep->base.has_thread) {
         uint64_t one = 1;
         ssize_t n;
         cci__sisci_lock(ep);
-        ep->stopping = 1;
+        ep->base.stopping = 1;
         n = write(ep->timer, &one, sizeof one);
         (void)n;
         cci__sisci_unlock(ep);
-        (void)pthread_join(ep->thread, NULL);
+        cci__thread_join(&ep->base.thread);
     }
 #endif
     cci__sisci_lock(ep);
@@ -11516,7 +11504,7 @@ static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accep
     if (accepts && (event = cci__sisci_control_event(ep)) == NULL) return CCI_ENOMEM;
     if (data_len > 0) status = cci__sisci_keep_answer(ep, conn, data, data_len);
     if (status != CCI_SUCCESS) {
-        if (event) cci_evq_return_event(&ep->evq, event);
+        if (event) cci_evq_return_event(&ep->base.evq, event);
         return status;
     }
     request->state = 1;
@@ -11597,7 +11585,7 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
             conn->conn.state = CCI_CONN_CONNECTING;
             cci__sisci_close_conn(ep, conn);
         }
-        if (event) cci_evq_return_event(&ep->evq, event);
+        if (event) cci_evq_return_event(&ep->base.evq, event);
         return CCI_ENOMEM;
     }
     if (data_len) memcpy(copy + 1, data, data_len);
@@ -11606,8 +11594,8 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
     conn->data_len = (uint16_t)data_len;
     conn->conn.is_client = 1;
     conn->conn.state = CCI_CONN_CONNECTING;
-    ep->now_ns = cci__sci_now();
-    conn->conn.deadline_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
+    ep->base.now_ns = cci__sci_now();
+    conn->conn.deadline_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns;
     copy->token = name != NULL;
     seek = cci__sisci_seek_of(conn);
     if (!seek) {
@@ -11616,8 +11604,8 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
     }
     memset(seek, 0, sizeof *seek);
     seek->name = *name;
-    seek->pass_ns = ep->now_ns;
-    seek->until_ns = ep->now_ns + CCI__SEEK_NS;
+    seek->pass_ns = ep->base.now_ns;
+    seek->until_ns = ep->base.now_ns + CCI__SEEK_NS;
     conn->waits = 1;
     cci__sisci_seek(ep, conn, seek);
     return CCI_SUCCESS;
@@ -11682,16 +11670,16 @@ static void cci__sisci_return_block(cci__sisci_link *link, cci_evq_event_t *even
 /* Takes back an event of a message. */
 static inline void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
     if (CCI__UNLIKELY(event->owner != NULL)) cci__sisci_return_block((cci__sisci_link *)event->owner, event);
-    cci__evq_take_back(&ep->evq, event);
+    cci__evq_take_back(&ep->base.evq, event);
     cci__sisci_retry(ep);
 }
 
 /* What is pending ends, and what waits for the program is dropped when its turn comes. */
 static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->conn.token = 0;
-    cci__notices_forget(&ep->notices, &conn->conn, 0);
+    cci__notices_forget(&ep->base.notices, &conn->conn, 0);
     if (conn->link) cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
-    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
     cci__list_remove(&conn->asked);
     cci__list_init(&conn->asked);
 }
@@ -11705,7 +11693,7 @@ static int cci__sisci_disconnect(struct cci_connection *connection) {
         cci__sisci_unlock(ep);
         return CCI_EINVAL;
     }
-    CCI__WAKES(cci__wakes_forget(&ep->wakes, conn->conn.index % CCI__CONN_MOST));
+    CCI__WAKES(cci__wakes_forget(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST));
     cci__sisci_forget(ep, conn);
     if (!link) {
         cci__sisci_leave_group(ep, (cci__sisci_group *)conn->data);
@@ -11729,9 +11717,9 @@ static int cci__sisci_disconnect(struct cci_connection *connection) {
 
 static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
-    if (!ep->has_fd) return CCI_EINVAL;
+    if (!ep->base.has_fd) return CCI_EINVAL;
     cci__sisci_lock(ep);
-    CCI__WAKES(cci__wakes_choose(&ep->wakes, flags));
+    CCI__WAKES(cci__wakes_choose(&ep->base.wakes, flags));
     (void)flags;
     (void)cci__sisci_pump(ep);
     cci__sisci_arm(ep);
@@ -11748,17 +11736,17 @@ static int cci__sisci_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
     cci__sisci_flush(ep);
     ep->walk_ns = 0; /* a look at all links that have deadlines: the program may be late for the next one */
     at = cci__sisci_timers(ep);
-    ep->scan_ns = ep->now_ns;
+    ep->scan_ns = ep->base.now_ns;
     if (ep->rounds != 0) ep->rounds = 32; /* 0: somebody asked for a look at the device besides */
     if (cci__sisci_has_events(ep) || ep->returned) at = 0;
-    *ns = cci__ns_until(at, ep->now_ns);
+    *ns = cci__ns_until(at, ep->base.now_ns);
     cci__sisci_unlock(ep);
     return CCI_SUCCESS;
 }
 
 static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
     ep->requests -= event->base.pub.type == CCI_EVENT_CONNECT_REQUEST;
-    cci_evq_return_event(&ep->evq, event);
+    cci_evq_return_event(&ep->base.evq, event);
     cci__sisci_post_ends(ep);
     cci__sisci_retry(ep); /* a request holds a buffer */
 }
@@ -11771,9 +11759,9 @@ static inline int cci__sisci_is_stale(const cci_evq_event_t *event, const cci__s
 /* Events of connections come before all others. */
 static cci_evq_event_t *cci__sisci_next_urgent(cci__sisci *ep) {
     cci_evq_event_t *next;
-    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
+    while ((next = cci_evq_next(&ep->base.evq.urgent)) != NULL) {
         if (next->pool == CCI_EVQ_STATUS) {
-            if (cci__notices_hand_out(&ep->notices, &ep->evq, next)) return next;
+            if (cci__notices_hand_out(&ep->base.notices, &ep->base.evq, next)) return next;
             continue;
         }
         if (next->base.pub.type != CCI_EVENT_KEEPALIVE_TIMEDOUT ||
@@ -11792,10 +11780,11 @@ static int cci__sisci_is_end_due(cci__sisci *ep, cci_evq_event_t *event, const c
     }
     if (from == &ep->received) {
         event->state = ep->taken_total;
-        cci_evq_post(&ep->evq.done, event); /* the connection's messages have gone before it; now its completions do */
+        cci_evq_post(&ep->base.evq.done,
+                     event); /* the connection's messages have gone before it; now its completions do */
         return 0;
     }
-    cci__notices_forget(&ep->notices, (const cci_conn_t *)event->owner, 0);
+    cci__notices_forget(&ep->base.notices, (const cci_conn_t *)event->owner, 0);
     return 1;
 }
 
@@ -11818,14 +11807,14 @@ static inline cci_evq_event_t *cci__sisci_next_of(cci__sisci *ep, cci_evq_fifo_t
 
 /* An event that is there: of connections first, then messages and completions as they came. */
 static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
-    cci_evq_event_t *next = CCI__UNLIKELY(ep->evq.urgent.head != NULL) ? cci__sisci_next_urgent(ep) : NULL;
+    cci_evq_event_t *next = CCI__UNLIKELY(ep->base.evq.urgent.head != NULL) ? cci__sisci_next_urgent(ep) : NULL;
     if (!next) {
-        const cci_evq_event_t *done = ep->evq.done.head;
+        const cci_evq_event_t *done = ep->base.evq.done.head;
         int done_first = done && (!ep->received.head || (int32_t)(done->state - ep->taken_total) <= 0);
-        next = cci__sisci_next_of(ep, done_first ? &ep->evq.done : &ep->received);
+        next = cci__sisci_next_of(ep, done_first ? &ep->base.evq.done : &ep->received);
     }
     if (!next && ep->received.head) next = cci__sisci_next_of(ep, &ep->received);
-    if (!next && ep->evq.done.head) next = cci__sisci_next_of(ep, &ep->evq.done);
+    if (!next && ep->base.evq.done.head) next = cci__sisci_next_of(ep, &ep->base.evq.done);
     if (!next) return CCI_EAGAIN;
     if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__sisci_op *)(void *)next)->done))
         ((cci__sisci_op *)(void *)next)->conn->unready = 0; /* what is sent from now on starts afresh */
@@ -11874,12 +11863,12 @@ static inline CCI__SISCI_HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci_
 
 /* The same for completions, while nothing else waits for a program that polls. */
 static inline cci_evq_event_t *cci__sisci_found_completion(cci__sisci *ep) {
-    cci_evq_event_t *event = ep->evq.done.head;
-    if (!event || ep->evq.urgent.head || ep->received.head || cci__sisci_is_sleeper(ep) ||
+    cci_evq_event_t *event = ep->base.evq.done.head;
+    if (!event || ep->base.evq.urgent.head || ep->received.head || cci__sisci_is_sleeper(ep) ||
         event->pool != CCI_EVQ_OPERATION || ((cci__sisci_op *)(void *)event)->done || ((ep->given + 1) & 31) == 0)
         return NULL;
     ep->given++;
-    return cci_evq_next(&ep->evq.done);
+    return cci_evq_next(&ep->base.evq.done);
 }
 
 /* Events that wait are given at once. In one call of 32 the links have their turn all the same, and the clock is
@@ -11895,9 +11884,9 @@ static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **e
     int status, has_events = cci__sisci_has_events(ep);
     if (has_events ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep)) (void)cci__sisci_pump(ep);
     status = cci__sisci_next(ep, event);
-    if (status != CCI_SUCCESS && ep->evq.recv_out > 0 &&
-        (ep->evq.recv_out >= ep->evq.recv_limit ||
-         (ep->evq.free_buffer_count == 0 && ep->recv_made >= ep->recv_buf_count)))
+    if (status != CCI_SUCCESS && ep->base.evq.recv_out > 0 &&
+        (ep->base.evq.recv_out >= ep->base.evq.recv_limit ||
+         (ep->base.evq.free_buffer_count == 0 && ep->recv_made >= ep->base.recv_buf_count)))
         status = CCI_ENOBUFS; /* the program holds what messages are received in */
     if (cci__sisci_is_sleeper(ep)) {
         cci__sisci_arm(ep);
@@ -11909,7 +11898,7 @@ static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **e
 #ifndef CCI_NO_STATS
 static CCI__RARE void cci__sisci_tally_taken(const cci__sisci *ep, const cci_event_t *event) {
     const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)event->recv.connection;
-    if (event->type == CCI_EVENT_RECV) cci__tally_taken(&ep->tallies, conn->conn.index, event->recv.len);
+    if (event->type == CCI_EVENT_RECV) cci__tally_taken(&ep->base.tallies, conn->conn.index, event->recv.len);
 }
 #endif
 
@@ -11923,7 +11912,7 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
         *event = (cci_event_t *)(uintptr_t)&found->base.pub;
     else
         status = cci__sisci_get_event_locked(ep, event);
-    CCI__STATS(if (CCI__UNLIKELY(ep->tallies.counted != NULL) && status == CCI_SUCCESS)
+    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL) && status == CCI_SUCCESS)
                    cci__sisci_tally_taken(ep, *event));
     cci__sisci_unlock(ep);
     return status;
@@ -11962,7 +11951,7 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
     } else {
         if (base->pub.type == CCI_EVENT_CONNECT) cci_release(cci_conn_take_answer(base->pub.connect.data_ptr));
         if (event->pool == CCI_EVQ_STATUS)
-            cci__notices_return(&ep->notices, &ep->evq, event);
+            cci__notices_return(&ep->base.notices, &ep->base.evq, event);
         else
             cci__sisci_return_control(ep, event);
         if (cci__sisci_is_sleeper(ep))
@@ -11976,21 +11965,21 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
 
 static int cci__sisci_set_send_count(cci__sisci *ep, uint32_t count) {
     if (count == 0 || count > 65536) return CCI_ERANGE;
-    ep->send_buf_count = ep->send_total = cci__max32(count, ep->send_total);
+    ep->base.send_buf_count = ep->send_total = cci__max32(count, ep->send_total);
     return CCI_SUCCESS;
 }
 
 static int cci__sisci_set_recv_count(cci__sisci *ep, uint32_t count) {
     if (count == 0 || count > 65536) return CCI_ERANGE;
-    cci_evq_limit_buffers(&ep->evq, count);
-    ep->evq.recv_limit = count;
-    ep->recv_buf_count = count;
+    cci_evq_limit_buffers(&ep->base.evq, count);
+    ep->base.evq.recv_limit = count;
+    ep->base.recv_buf_count = count;
     cci__sisci_retry(ep);
     return CCI_SUCCESS;
 }
 
 static void cci__sisci_set_keepalive(cci__sisci *ep, cci__sisci_conn *conn, uint32_t keepalive_us) {
-    conn->keepalive_us = keepalive_us;
+    conn->conn.keepalive_us = keepalive_us;
     if (conn->conn.state == CCI_CONN_BROKEN && keepalive_us) {
         cci__sisci_post_keepalive(ep, conn); /* there is nobody to answer */
         return;
@@ -12004,19 +11993,19 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     uint32_t value, i;
     memcpy(&value, val, sizeof value);
     cci__sisci_lock(ep);
-    ep->now_ns = cci__sci_now();
+    ep->base.now_ns = cci__sci_now();
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->send_timeout_us = value; break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->base.send_timeout_us = value; break;
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__sisci_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__sisci_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
-        status = cci__notices_set(&ep->notices, &ep->base, value, ep->conns.slab_count);
-        if (status == CCI_SUCCESS) ep->event_mask = value;
+        status = cci__notices_set(&ep->base.notices, &ep->base.api, value, ep->base.conns.slab_count);
+        if (status == CCI_SUCCESS) ep->base.event_mask = value;
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
-        ep->keepalive_us = value;
-        for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-            cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
+        ep->base.keepalive_us = value;
+        for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
+            cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, i);
             if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) && !conn->closing &&
                 cci__sisci_is_reliable(conn))
                 cci__sisci_set_keepalive(ep, conn, value);
@@ -12025,7 +12014,9 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
 #ifdef CCI_NO_STATS
     case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
 #else
-    case CCI_OPT_ENDPT_CONN_STATS: status = cci__tallies_set(&ep->tallies, value, ep->conns.slab_count); break;
+    case CCI_OPT_ENDPT_CONN_STATS:
+        status = cci__tallies_set(&ep->base.tallies, value, ep->base.conns.slab_count);
+        break;
 #endif
     default: status = CCI_EINVAL; break;
     }
@@ -12061,20 +12052,20 @@ static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
 static void cci__sisci_endpoint_stats(const cci__sisci *ep, cci_endpt_stats_t *stats) {
     uint32_t messages = cci_evq_count(&ep->received);
     memset(stats, 0, sizeof *stats);
-    cci_conn_count(&ep->conns, &stats->connections_open, &stats->connections_opening);
-    stats->events_waiting = messages + cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
-    stats->recv_buffers_used = messages + ep->evq.recv_out;
+    cci_conn_count(&ep->base.conns, &stats->connections_open, &stats->connections_opening);
+    stats->events_waiting = messages + cci_evq_count(&ep->base.evq.urgent) + cci_evq_count(&ep->base.evq.done);
+    stats->recv_buffers_used = messages + ep->base.evq.recv_out;
 }
 
 static void cci__sisci_connection_stats(const cci__sisci *ep, const cci__sisci_conn *conn, cci_conn_stats_t *stats) {
     memset(stats, 0, sizeof *stats);
-    if (ep->tallies.counted) cci__tally_tell(cci__tally_at(&ep->tallies, conn->conn.index), stats);
+    if (ep->base.tallies.counted) cci__tally_tell(cci__tally_at(&ep->base.tallies, conn->conn.index), stats);
 }
 #endif
 
 static void cci__sisci_caps(const cci__sisci *ep, cci_caps_t *caps) {
     *caps = *cci__sisci_caps_of(&ep->device);
-    caps->max_send_size = ep->max_send_size;
+    caps->max_send_size = ep->base.max_send_size;
 }
 
 static int cci__sisci_uri_of_peer(const cci__sisci_conn *conn, char **uri) {
@@ -12088,11 +12079,11 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     int status = CCI_SUCCESS;
     cci__sisci_lock(ep);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->send_timeout_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->recv_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->base.send_timeout_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->base.recv_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->base.send_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->base.keepalive_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->base.event_mask, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep->node, ep->service, (char **)val); break;
     case CCI_OPT_CAPS: cci__sisci_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
@@ -12103,13 +12094,13 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
 #else
     case CCI_OPT_ENDPT_STATS: cci__sisci_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
-    case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->tallies, val); break;
+    case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->base.tallies, val); break;
 #endif
 #ifdef CCI_NO_WAKE
     case CCI_OPT_ENDPT_SEND_FD: status = CCI_ERR_NOT_IMPLEMENTED; break;
 #else
     case CCI_OPT_ENDPT_SEND_FD:
-        status = ep->has_fd ? cci__wakes_open(&ep->wakes, val) : (int)CCI_EINVAL;
+        status = ep->base.has_fd ? cci__wakes_open(&ep->base.wakes, val) : (int)CCI_EINVAL;
         if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
         break;
 #endif
@@ -12126,13 +12117,13 @@ static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_
     uint32_t value;
     memcpy(&value, val, sizeof value);
     cci__sisci_lock(ep);
-    ep->now_ns = cci__sci_now();
+    ep->base.now_ns = cci__sci_now();
     if (name == CCI_OPT_CONN_CONTEXT)
         memcpy(&conn->conn.pub.context, val, sizeof(void *));
     else if (!cci__sisci_is_reliable(conn))
         status = CCI_EINVAL;
     else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
-        conn->send_timeout_us = value;
+        conn->conn.send_timeout_us = value;
     else
         cci__sisci_set_keepalive(ep, conn, value);
     cci__sisci_arm(ep);
@@ -12160,7 +12151,8 @@ static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_
         cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
         if (!conn->link) ((cci_caps_t *)val)->can &= ~(uint64_t)CCI_CAN_WAKE; /* groups have no place for the flag */
     } else
-        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->conn.send_timeout_us : &conn->conn.keepalive_us,
+               sizeof(uint32_t));
     cci__sisci_unlock(ep);
     return status;
 }
@@ -12287,7 +12279,7 @@ static uint64_t cci__sisci_length_of(const struct cci_connection *connection, co
 
 #ifndef CCI_NO_WAKE
 static CCI__RARE void cci__sisci_note_send(cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length, int status) {
-    cci__wakes_note(&ep->wakes, conn->conn.index % CCI__CONN_MOST, length, status == CCI_ENOBUFS);
+    cci__wakes_note(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST, length, status == CCI_ENOBUFS);
     cci__sisci_arm(ep);
 }
 #endif
@@ -12308,7 +12300,7 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
         return CCI_SUCCESS;
     }
     status = cci__sisci_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
-    CCI__WAKES(if (CCI__UNLIKELY(ep->wakes.has_fd)) cci__sisci_note_send(ep, conn, (uint32_t)length, status));
+    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.has_fd)) cci__sisci_note_send(ep, conn, (uint32_t)length, status));
     cci__sisci_unlock(ep);
     return status;
 }
@@ -12540,9 +12532,9 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     item->data = item->buffer;
     if (item->has_message) memcpy(item->buffer, call->msg, call->msg_len);
 #ifndef CCI_NO_STATS
-    if (ep->tallies.counted) {
-        cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index), call->flags, call->length);
-        if (item->has_message) cci__tally_issued(&ep->tallies, conn->conn.index, call->msg_len);
+    if (ep->base.tallies.counted) {
+        cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), call->flags, call->length);
+        if (item->has_message) cci__tally_issued(&ep->base.tallies, conn->conn.index, call->msg_len);
     }
 #endif
     cci__sisci_add_item(link, item);
@@ -12604,7 +12596,8 @@ static int cci__sisci_atomic_locked(cci__sisci *ep, cci__sisci_conn *conn, const
     item->local_key = call->compare;
     item->remote_offset = call->offset;
     (void)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
-    CCI__STATS(if (ep->tallies.counted) cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index), 0, call->width));
+    CCI__STATS(if (ep->base.tallies.counted)
+                   cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), 0, call->width));
     cci__sisci_add_item(link, item);
     cci__sisci_heat(link);
     cci__sisci_advance(ep, link);

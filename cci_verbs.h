@@ -432,11 +432,8 @@ static
 #ifndef CCI_BASE_IMPLEMENTATION
 #define CCI_BASE_IMPLEMENTATION
 #endif
-#ifndef CCI_EVQ_IMPLEMENTATION
-#define CCI_EVQ_IMPLEMENTATION
-#endif
-#ifndef CCI_CONN_IMPLEMENTATION
-#define CCI_CONN_IMPLEMENTATION
+#ifndef CCI_ENDPOINT_IMPLEMENTATION
+#define CCI_ENDPOINT_IMPLEMENTATION
 #endif
 #ifndef CCI_RMA_IMPLEMENTATION
 #define CCI_RMA_IMPLEMENTATION
@@ -3504,7 +3501,6 @@ typedef struct cci__rc_conn {
     uint64_t probe_ns; /* open: when to look whether something has come */
     uint64_t peer_key; /* of its handles */
     uint32_t next_qp;
-    uint32_t send_timeout_us, keepalive_us;
     uint32_t epoch, joined;   /* own; the peer's that the queue pair was joined to last */
     uint32_t received, acked; /* messages got; messages that the peer has got */
     uint32_t posted, retired; /* numbers of the next work request, and of the first that is under way */
@@ -3541,12 +3537,9 @@ typedef struct cci__rc_memory {
 } cci__rc_memory;
 
 typedef struct cci__rc {
-    cci_endpoint_base_t base; /* first */
+    cci__endpoint_t base; /* first */
     cci__verbs_device device;
-    cci__verbs_link *hw; /* what `handle` is */
-    const cci_link_t *link;
-    void *handle;
-    cci_link_info_t info;
+    cci__verbs_link *hw; /* what `base.handle` is */
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
@@ -3554,10 +3547,8 @@ typedef struct cci__rc {
     uint32_t depth, rd_atomic, srq_depth, datagram;
     uint32_t inline_asked, inline_size; /* bytes in a work request: asked for, and offered by the adapter */
     uint32_t under_way, sends; /* work requests, and how many there may be: the completion queue has room for all */
-    cci_evq_t evq;
     cci_evq_fifo_t received;
     uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
-    cci_conn_table_t conns;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
     struct ibv_mr **mrs;
@@ -3565,7 +3556,6 @@ typedef struct cci__rc {
     uint32_t listed;
     uint32_t borrowed; /* messages that are sent from registered memory without a copy */
     uint64_t handle_key;
-    cci_wheel_t wheel;
     uint32_t *qp_buckets;
     cci__rc_conn *last_got; /* the connection that the last message came for, while it has a queue pair */
     uint32_t qp_bucket_count, ready, ready_last, drained, request_count;
@@ -3581,36 +3571,21 @@ typedef struct cci__rc {
     uint32_t total_messages, used_messages, total_rmas, total_plain;
     uint64_t grow_ns; /* when memory may be pinned again */
     cci_list_t requests;
-    cci_list_t told;       /* data of answers, with events that the program has */
-    uint32_t answers_kept; /* their clients may ask for them */
+    uint32_t answers_kept; /* data of answers: their clients may ask for them */
     cci__rc_memory *memory;
     cci__rc_conn *groups[CCI__RC_GROUPS];
     uint32_t group_count;
     cci_link_rx_t rx[CCI__RC_DATAGRAMS];
-    uint64_t now_ns, check_ns, thread_until_ns, repaired_ns;
-    uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
-    uint32_t turn, repairs;
+    uint64_t repaired_ns;
+    uint32_t stride, turn, repairs;
     uint32_t undated[CCI__RC_MOST_UNDATED], undated_count;
     struct ibv_send_wr wr[CCI__RC_CHAIN], inline_wr; /* work requests: what is the same in all of them stays */
     struct ibv_sge sge[CCI__RC_CHAIN], inline_sge;
-#ifndef CCI_NO_STATS
-    cci__tallies_t tallies;
-#endif
-    cci__notices_t notices;
-#ifndef CCI_NO_WAKE
-    cci__wakes_t wakes;
-#endif
-    cci_link_state_t link_state; /* as the link told it last */
     /* `send_buf_count` and `evq.recv_limit`, or 0 while connections are counted: a message looks closer then */
     uint32_t send_quickly, take_quickly;
-    uint32_t event_mask, closing; /* the latter: connections that the program has closed and that are still there */
-    uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
-    uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
-    uint32_t datagram_qp;         /* number of the link's queue pair, as peers know it */
-    uint16_t datagram_lid;        /* and its port's LID */
-    cci__handle_t os_handle;
-    cci__polls_t polls;
-    int has_fd, device_failed, is_dead, is_broken, stopping;
+    uint32_t datagram_qp;  /* number of the link's queue pair, as peers know it */
+    uint16_t datagram_lid; /* and its port's LID */
+    int is_broken;
     int sleeps;    /* somebody may: the program on the OS handle, or the helper thread */
     int refuses;   /* receive buffers were not taken, and the log says so */
     int may_relax; /* memory is registered for relaxed ordering; read and written without the lock */
@@ -3618,21 +3593,18 @@ typedef struct cci__rc {
     uint32_t setups_waiting, setups_running;
     uint32_t pairs; /* queue pairs of connections */
     uint32_t worker_count;
-    cci__lock_t lock;
 #ifndef CCI_NO_THREADS
-    pthread_t thread;
-    int has_thread;
     sem_t work; /* for the workers */
     pthread_t workers[CCI__VERBS_SETUPS_MOST];
 #endif
 } cci__rc;
 
 static inline void cci__rc_lock(cci__rc *ep) {
-    cci__lock_take(&ep->lock);
+    cci__lock_take(&ep->base.lock);
 }
 
 static inline void cci__rc_unlock(cci__rc *ep) {
-    cci__lock_give(&ep->lock);
+    cci__lock_give(&ep->base.lock);
 }
 
 static cci__rc *cci__rc_of(const cci__rc_conn *conn) {
@@ -3649,7 +3621,7 @@ static uint64_t cci__rc_pinned(const cci__rc *ep) {
     uint64_t first = (uint64_t)(ep->device.send_buf_count ? ep->device.send_buf_count : CCI__VERBS_RC_FIRST_SENDS) +
                      (ep->device.recv_buf_count ? ep->device.recv_buf_count : CCI__VERBS_RC_FIRST_RECVS);
     return ep->hw->pinned + (buffers > first ? (buffers - first) * ep->stride : 0) +
-           ep->conns.used * cci__verbs_queue_bytes(ep->depth, 256);
+           ep->base.conns.used * cci__verbs_queue_bytes(ep->depth, 256);
 }
 
 /* Memory that lives as long as the endpoint, aligned to 64 bytes. If it is for the hardware, it is pinned, and has
@@ -3683,7 +3655,7 @@ static void *cci__rc_memory_of(cci__rc *ep, size_t size, struct ibv_mr **mr) {
 /* ---- lists of connections that have something to do: `ready` to post, `drained` to be reset ---- */
 
 static cci__rc_conn *cci__rc_at(const cci__rc *ep, uint32_t index) {
-    return (cci__rc_conn *)(void *)cci_conn_at(&ep->conns, index);
+    return (cci__rc_conn *)(void *)cci_conn_at(&ep->base.conns, index);
 }
 
 static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
@@ -3748,26 +3720,26 @@ static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
         int is_due = oldest && !(conn->marks & CCI__RC_UNDATED);
         at = cci__min64(at, cci__min64(conn->probe_ns, is_due ? oldest->deadline_ns : CCI__NEVER));
     }
-    if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
+    if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->base.wheel, &conn->conn.timer, at);
 }
 
 /* How often a pair with work under way is looked at. */
 static uint64_t cci__rc_look_ns(const cci__rc_conn *conn) {
-    uint64_t part_ns = (uint64_t)conn->send_timeout_us * 1000 / 32;
+    uint64_t part_ns = (uint64_t)conn->conn.send_timeout_us * 1000 / 32;
     return part_ns ? cci__min64(part_ns, CCI__RC_LOOK_NS) : CCI__RC_LOOK_NS;
 }
 
 /* ---- events ---- */
 
 static cci_evq_event_t *cci__rc_control_event(cci__rc *ep) {
-    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
     if (!event) {
         cci__rc_event *more = (cci__rc_event *)cci__rc_memory_of(ep, CCI__RC_CONTROL * sizeof *more, NULL);
         uint32_t i;
         if (!more) return NULL;
         for (i = 0; i < CCI__RC_CONTROL; i++)
-            cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, &more[i].event, 1);
-        event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+            cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_CONTROL, &more[i].event, 1);
+        event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
     }
     event->owner = NULL;
     event->state = 0;
@@ -3782,7 +3754,7 @@ static void cci__rc_post_about(cci_evq_fifo_t *fifo, cci__rc_conn *conn, cci_evq
 
 static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     cci_evq_event_t *event = cci__rc_control_event(ep);
-    conn->keepalive_us = 0;
+    conn->conn.keepalive_us = 0;
     conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (!event) return;
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
@@ -3791,7 +3763,7 @@ static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
         ep->received_total++;
         cci__rc_post_about(&ep->received, conn, event);
     } else {
-        cci__rc_post_about(&ep->evq.urgent, conn, event);
+        cci__rc_post_about(&ep->base.evq.urgent, conn, event);
     }
 }
 
@@ -3800,7 +3772,7 @@ static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
     int is_untold = (conn->marks & CCI__RC_UNTOLD) != 0, status = conn->failure;
     cci_evq_event_t *event = is_untold ? cci__rc_control_event(ep) : NULL;
     if (!event) {
-        conn->conn.deadline_ns = is_untold ? ep->now_ns + 10 * CCI__MS : CCI__NEVER; /* there is no memory now */
+        conn->conn.deadline_ns = is_untold ? ep->base.now_ns + 10 * CCI__MS : CCI__NEVER; /* there is no memory now */
         cci__rc_schedule(ep, conn);
         return;
     }
@@ -3822,15 +3794,15 @@ static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
 
 /* A connection that was open is no more; the program learns it when nothing of it is under way. */
 static void cci__rc_begin_end(cci__rc *ep, cci__rc_conn *conn, unsigned how) {
-    cci__notices_forget(&ep->notices, &conn->conn, 1);
+    cci__notices_forget(&ep->base.notices, &conn->conn, 1);
     if (conn->conn.state == CCI_CONN_OPEN)
-        conn->marks |= (uint8_t)(how | (ep->event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
+        conn->marks |= (uint8_t)(how | (ep->base.event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
 }
 
 static void cci__rc_hear_of(const cci__rc *ep, cci__rc_conn *conn) {
-    conn->life.heard = (uint32_t)(ep->now_ns >> 20);
+    conn->life.heard = (uint32_t)(ep->base.now_ns >> 20);
 }
 
 static void cci__rc_free_op(cci__rc *ep, cci__rc_op *op) {
@@ -3849,7 +3821,7 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
-    cci_evq_post(&ep->evq.done, &op->event);
+    cci_evq_post(&ep->base.evq.done, &op->event);
 }
 
 /* ==================================================================================================================
@@ -4046,7 +4018,7 @@ static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
 /* Sees to it that a pair with work under way is looked at. */
 static void cci__rc_watch(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->retry_ns != CCI__NEVER) return;
-    conn->retry_ns = ep->now_ns + cci__rc_look_ns(conn);
+    conn->retry_ns = ep->base.now_ns + cci__rc_look_ns(conn);
     conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
     conn->stuck = 0;
     cci__rc_schedule(ep, conn);
@@ -4062,7 +4034,7 @@ static void cci__rc_date(cci__rc *ep) {
         conn->marks &= (uint8_t)~CCI__RC_UNDATED;
         if (!item) continue;
         for (; item; item = item == newest ? NULL : item->next)
-            if (item->deadline_ns != CCI__NEVER) item->deadline_ns += ep->now_ns;
+            if (item->deadline_ns != CCI__NEVER) item->deadline_ns += ep->base.now_ns;
         cci__rc_schedule(ep, conn);
         if (conn->phase == CCI__RC_PAIRED) cci__rc_watch(ep, conn);
     }
@@ -4073,21 +4045,21 @@ static void cci__rc_date(cci__rc *ep) {
  * message costs, and most are complete before the clock is read for something else: so their time counts from then on,
  * unless the program may sleep first. */
 static inline uint64_t cci__rc_deadline_of(cci__rc *ep, cci__rc_conn *conn) {
-    uint64_t time_ns = conn->send_timeout_us ? (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+    uint64_t time_ns = conn->conn.send_timeout_us ? (uint64_t)conn->conn.send_timeout_us * 1000 : CCI__NEVER;
     if (conn->marks & CCI__RC_UNDATED) return time_ns;
     if (!conn->newest) { /* else the time of the last round will do */
         if (!ep->sleeps) {
             if (ep->undated_count == CCI__RC_MOST_UNDATED) {
-                ep->now_ns = ep->link->now(ep->handle);
+                ep->base.now_ns = ep->base.link->now(ep->base.handle);
                 cci__rc_date(ep);
             }
             conn->marks |= CCI__RC_UNDATED;
             ep->undated[ep->undated_count++] = conn->conn.index;
             return time_ns;
         }
-        ep->now_ns = ep->link->now(ep->handle);
+        ep->base.now_ns = ep->base.link->now(ep->base.handle);
     }
-    return time_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + time_ns;
+    return time_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + time_ns;
 }
 
 /* After something was appended: what may go at once goes at once, the rest with company or in the next round. */
@@ -4095,7 +4067,7 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
     if (conn->phase != CCI__RC_PAIRED) {
         if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED) {
             conn->pair_tries = (uint8_t)cci__min32(conn->pair_tries, CCI__RC_PAIR_TRIES - 1);
-            conn->retry_ns = cci__min64(conn->retry_ns, ep->now_ns + cci_conn_retry_ns(conn->pair_tries));
+            conn->retry_ns = cci__min64(conn->retry_ns, ep->base.now_ns + cci_conn_retry_ns(conn->pair_tries));
             cci__rc_schedule(ep, conn);
         }
         return;
@@ -4156,7 +4128,7 @@ static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_unlist(ep, conn);
         if (conn->qp) (void)cci__rc_modify(ep, conn, IBV_QPS_ERR);
         conn->phase = CCI__RC_DRAINING;
-        conn->retry_ns = ep->now_ns + CCI__RC_DRAIN_NS;
+        conn->retry_ns = ep->base.now_ns + CCI__RC_DRAIN_NS;
         ep->emptying += !(conn->marks & CCI__RC_EMPTY);
         cci__rc_schedule(ep, conn);
     }
@@ -4164,7 +4136,7 @@ static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->marks & CCI__RC_EMPTY) {
         cci__rc_list_drained(ep, conn);
     } else {
-        conn->retry_ns = cci__min64(conn->retry_ns, ep->now_ns + ep->empty_ns);
+        conn->retry_ns = cci__min64(conn->retry_ns, ep->base.now_ns + ep->empty_ns);
         cci__rc_schedule(ep, conn);
     }
 }
@@ -4202,7 +4174,7 @@ static void cci__rc_break(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_begin_end(ep, conn, 0);
     conn->conn.deadline_ns = CCI__NEVER;
     cci__rc_fail(ep, conn, status);
-    if (conn->keepalive_us) cci__rc_post_keepalive(ep, conn);
+    if (conn->conn.keepalive_us) cci__rc_post_keepalive(ep, conn);
 }
 
 /* Nothing is wrong with what has failed, as far as this side knows: a new pair may do better, unless some have not. The
@@ -4229,7 +4201,8 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
     switch (why) {
     case IBV_WC_WR_FLUSH_ERR: break;
     case IBV_WC_RETRY_EXC_ERR:
-        if (!(conn->conn.flags & CCI__RC_AWAITING)) (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 1);
+        if (!(conn->conn.flags & CCI__RC_AWAITING))
+            (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 1);
         break;
     case IBV_WC_RNR_RETRY_EXC_ERR: conn->conn.flags |= CCI__RC_UNREADY; break;
     case IBV_WC_LOC_LEN_ERR: /* which of these it is depends on the hardware and on the moment */
@@ -4299,7 +4272,7 @@ static void cci__rc_repost_some(cci__rc *ep) {
 
 /* The hardware may have the buffer again. */
 static void cci__rc_give_buffer(cci__rc *ep, cci__rc_buffer *buffer) {
-    if (ep->active_buffers > ep->recv_buf_count) {
+    if (ep->active_buffers > ep->base.recv_buf_count) {
         buffer->event.next = ep->parked;
         ep->parked = &buffer->event;
         ep->active_buffers--;
@@ -4388,7 +4361,7 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     if (CCI__LIKELY(wc->wc_flags & IBV_WC_WITH_IMM)) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
 #ifndef CCI_NO_WAKE
     else
-        ep->wakes.heard = 1;
+        ep->base.wakes.heard = 1;
 #endif
     if (CCI__UNLIKELY(wc->byte_len > conn->conn.pub.max_send_size)) { /* the peer had agreed to less */
         cci__rc_give_buffer(ep, buffer);
@@ -4431,7 +4404,7 @@ static void cci__rc_send_datagram(cci__rc *ep, const cci_link_addr_t *to, const 
     tx.piece[0].length = head_length;
     tx.piece[1].data = data;
     tx.piece[1].length = length;
-    (void)ep->link->send(ep->handle, &tx, 1); /* one that isn't taken is lost: all are repeated */
+    (void)ep->base.link->send(ep->base.handle, &tx, 1); /* one that isn't taken is lost: all are repeated */
 }
 
 static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn, uint32_t epoch) {
@@ -4439,11 +4412,11 @@ static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn
     words[0] = conn->conn.token;
     words[1] = epoch;
     words[2] = 0x70736e;
-    return (uint32_t)cci__siphash(ep->conns.key, words, 3) & 0xffffff;
+    return (uint32_t)cci__siphash(ep->base.conns.key, words, 3) & 0xffffff;
 }
 
 static int cci__rc_has_buffers(const cci__rc *ep) {
-    return ep->posted_buffers > 0 && ep->evq.recv_out < ep->evq.recv_limit;
+    return ep->posted_buffers > 0 && ep->base.evq.recv_out < ep->base.evq.recv_limit;
 }
 
 static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn, uint32_t flags, uint8_t *bytes) {
@@ -4481,14 +4454,14 @@ static void cci__rc_drop_answer(cci__rc *ep, cci__rc_conn *conn) {
 /* A packet of a connection, with the state of its queue pair but in REJECT and CLOSED; as many as its data needs. */
 static void cci__rc_tell(cci__rc *ep, cci__rc_conn *conn, uint8_t type, uint32_t flags) {
     uint8_t bytes[CCI__CONN_HEAD + CCI__RC_STATE_SIZE + CCI__PIECE_SIZE];
-    uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, bytes), more;
+    uint32_t size = cci_conn_output(&ep->base.conns, &conn->conn, type, bytes), more;
     const cci_conn_answer_t *answer =
         type == CCI__PKT_ACCEPT || type == CCI__PKT_REJECT ? cci__rc_answer_of(conn) : NULL;
     cci_conn_request_t piece;
     if (type != CCI__PKT_REJECT && type != CCI__PKT_CLOSED) size += cci__rc_write_state(ep, conn, flags, bytes + size);
     if (!answer) cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size, NULL, 0);
     memset(&piece, 0, sizeof piece);
-    while (answer && (more = cci_conn_output_piece(&ep->conns, answer, &piece, size, bytes)) > 0)
+    while (answer && (more = cci_conn_output_piece(&ep->base.conns, answer, &piece, size, bytes)) > 0)
         cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size + more, piece.data, piece.length);
 }
 
@@ -4498,7 +4471,7 @@ static void cci__rc_tell_pair(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->pair_tries < 200) conn->pair_tries++;
     conn->retry_ns = conn->pair_tries > CCI__RC_PAIR_TRIES && !conn->newest
                          ? CCI__NEVER
-                         : ep->now_ns + cci_conn_retry_ns(conn->pair_tries);
+                         : ep->base.now_ns + cci_conn_retry_ns(conn->pair_tries);
     cci__rc_schedule(ep, conn);
 }
 
@@ -4647,7 +4620,7 @@ static int cci__rc_do_setup(cci__rc *ep) {
     }
     ep->setups_running--;
     if (s->conn) {
-        ep->now_ns = ep->link->now(ep->handle);
+        ep->base.now_ns = ep->base.link->now(ep->base.handle);
         cci__rc_setup_done(ep, s->conn, s);
     }
     cci_release(s);
@@ -4742,10 +4715,10 @@ static void cci__rc_end_withdrawn(cci__rc *ep, cci__rc_conn *conn) {
 
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_PAIRED;
-    conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
+    conn->retry_ns = conn->newest ? ep->base.now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
     conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
     conn->stuck = 0;
-    (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 0);
+    (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 0);
     cci__rc_schedule(ep, conn);
     if (conn->conn.flags & CCI__RC_AWAITING) cci__rc_connected(ep, conn, CCI_SUCCESS);
     if (conn->unposted) cci__rc_list_ready(ep, conn);
@@ -4784,12 +4757,12 @@ static void cci__rc_joined(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup 
     }
     if (conn->conn.flags & CCI__RC_AWAITING) { /* it is CONFIRM that is repeated */
         conn->conn.tries = 0;
-        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
+        conn->conn.deadline_ns = ep->base.now_ns + cci_conn_retry_ns(0);
         cci__rc_schedule(ep, conn);
         cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
         return;
     }
-    conn->retry_ns = ep->now_ns + cci_conn_retry_ns(0);
+    conn->retry_ns = ep->base.now_ns + cci_conn_retry_ns(0);
     cci__rc_schedule(ep, conn);
     if (s->peer_joined == conn->epoch) cci__rc_paired(ep, conn);
     cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
@@ -4798,7 +4771,7 @@ static void cci__rc_joined(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup 
 /* There is a queue pair now, and the peer is to join it. */
 static void cci__rc_made(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.state == CCI_CONN_ACCEPTED) { /* the client may not know more of it, and repeats its request */
-        conn->conn.deadline_ns = ep->now_ns + CCI__CONN_ACCEPT_NS;
+        conn->conn.deadline_ns = ep->base.now_ns + CCI__CONN_ACCEPT_NS;
         cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0);
         cci__rc_schedule(ep, conn);
     } else {
@@ -4956,13 +4929,14 @@ static void cci__rc_settle(cci__rc *ep) {
 
 /* One slab of connections more, and hashes that keep up. */
 static int cci__rc_grow(cci__rc *ep) {
-    uint32_t capacity = (ep->conns.slab_count + 1) * CCI__CONN_SLAB, i;
+    uint32_t capacity = (ep->base.conns.slab_count + 1) * CCI__CONN_SLAB, i;
     uint8_t *slab;
     uint32_t *buckets, *qp_buckets;
-    if (ep->conns.slab_count == CCI__CONN_SLABS) return 0;
-    CCI__STATS(if (ep->tallies.counted && !cci__tallies_grow(&ep->tallies, ep->conns.slab_count + 1)) return 0);
-    if (ep->notices.asked && !cci__notices_grow(&ep->notices, ep->conns.slab_count + 1)) return 0;
-    slab = (uint8_t *)cci_alloc((size_t)CCI__CONN_SLAB * ep->conns.entry_size);
+    if (ep->base.conns.slab_count == CCI__CONN_SLABS) return 0;
+    CCI__STATS(
+        if (ep->base.tallies.counted && !cci__tallies_grow(&ep->base.tallies, ep->base.conns.slab_count + 1)) return 0);
+    if (ep->base.notices.asked && !cci__notices_grow(&ep->base.notices, ep->base.conns.slab_count + 1)) return 0;
+    slab = (uint8_t *)cci_alloc((size_t)CCI__CONN_SLAB * ep->base.conns.entry_size);
     if (!slab) return 0;
     if (capacity > ep->qp_bucket_count) {
         uint32_t count = 2 * ep->qp_bucket_count;
@@ -4974,43 +4948,44 @@ static int cci__rc_grow(cci__rc *ep) {
             cci_release(slab);
             return 0;
         }
-        cci_release(cci_conn_rehash(&ep->conns, buckets, count));
+        cci_release(cci_conn_rehash(&ep->base.conns, buckets, count));
         cci_release(ep->qp_buckets);
         ep->qp_buckets = qp_buckets;
         ep->qp_bucket_count = count;
         memset(qp_buckets, 0xff, count * sizeof *qp_buckets);
-        for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
             cci__rc_conn *conn = cci__rc_at(ep, i);
             if (conn->conn.state != CCI_CONN_FREE && conn->qp) cci__rc_hash_qp(ep, conn);
         }
     }
-    cci_conn_add_slab(&ep->conns, slab);
+    cci_conn_add_slab(&ep->base.conns, slab);
     return 1;
 }
 
 static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribute, void *context) {
-    cci_conn_t *made = cci_conn_open(&ep->conns);
+    cci_conn_t *made = cci_conn_open(&ep->base.conns);
     cci__rc_conn *conn;
-    if (!made && (!cci__rc_grow(ep) || (made = cci_conn_open(&ep->conns)) == NULL)) return NULL;
+    if (!made && (!cci__rc_grow(ep) || (made = cci_conn_open(&ep->base.conns)) == NULL)) return NULL;
     conn = (cci__rc_conn *)(void *)made;
-    CCI__STATS(if (ep->tallies.counted) cci__tally_begin(&ep->tallies, made->index));
-    made->pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    CCI__STATS(if (ep->base.tallies.counted) cci__tally_begin(&ep->base.tallies, made->index));
+    made->pub.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
     made->pub.attribute = attribute;
     made->pub.context = context;
     made->deadline_ns = CCI__NEVER;
     conn->retry_ns = conn->probe_ns = CCI__NEVER;
-    conn->send_timeout_us = ep->send_timeout_us;
-    made->pub.max_send_size =
-        cci__rc_is_reliable(conn) ? ep->max_send_size : cci__min32(ep->max_send_size, ep->info.mtu - CCI__HEADER_SIZE);
+    conn->conn.send_timeout_us = ep->base.send_timeout_us;
+    made->pub.max_send_size = cci__rc_is_reliable(conn)
+                                  ? ep->base.max_send_size
+                                  : cci__min32(ep->base.max_send_size, ep->base.info.mtu - CCI__HEADER_SIZE);
     return conn;
 }
 
 /* How far messages go without a closer look at them. */
 static void cci__rc_set_pace(cci__rc *ep) {
     int is_counted = 0;
-    CCI__STATS(is_counted = ep->tallies.counted != NULL);
-    ep->send_quickly = is_counted ? 0 : ep->send_buf_count;
-    ep->take_quickly = is_counted ? 0 : ep->evq.recv_limit;
+    CCI__STATS(is_counted = ep->base.tallies.counted != NULL);
+    ep->send_quickly = is_counted ? 0 : ep->base.send_buf_count;
+    ep->take_quickly = is_counted ? 0 : ep->base.evq.recv_limit;
 }
 
 /* Nothing of the connection is under way any more. */
@@ -5019,50 +4994,51 @@ static void cci__rc_discard(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_is_empty(ep, conn);
     cci__rc_unlist(ep, conn);
     cci__rc_destroy_qp(ep, conn);
-    ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
-    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
-    cci_conn_end(&ep->conns, &conn->conn, ep->now_ns);
+    ep->base.closing -= conn->conn.state == CCI_CONN_CLOSING;
+    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
+    cci_conn_end(&ep->base.conns, &conn->conn, ep->base.now_ns);
 }
 
 /* ---- outcomes ---- */
 
 static uint32_t cci__rc_new_keepalive_us(const cci__rc *ep, const cci__rc_conn *conn) {
-    return cci__rc_is_reliable(conn) ? ep->keepalive_us : 0;
+    return cci__rc_is_reliable(conn) ? ep->base.keepalive_us : 0;
 }
 
 static void cci__rc_begin_keepalive(cci__rc *ep, cci__rc_conn *conn) {
-    conn->conn.deadline_ns = conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
+    conn->conn.deadline_ns =
+        conn->conn.keepalive_us ? ep->base.now_ns + (uint64_t)conn->conn.keepalive_us * 1000 : CCI__NEVER;
     cci__rc_schedule(ep, conn);
 }
 
 /* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home
  * first. */
 static void cci__rc_let_go(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->phase <= CCI__RC_FRESH || ep->is_dead) {
+    if (conn->phase <= CCI__RC_FRESH || ep->base.is_dead) {
         cci__rc_discard(ep, conn);
         return;
     }
     conn->conn.state = CCI_CONN_CLOSING;
     conn->conn.flags |= CCI__RC_TOLD;
     conn->conn.deadline_ns = CCI__NEVER;
-    ep->closing++;
+    ep->base.closing++;
     cci__rc_fail(ep, conn, CCI_ERR_DISCONNECTED);
 }
 
 /* Posts the outcome of a handshake. 1: the connection is open; 0: it is gone. */
 static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, int status) {
     event->owner = status == CCI_SUCCESS ? conn : NULL;
-    cci_evq_post(&ep->evq.urgent, event);
+    cci_evq_post(&ep->base.evq.urgent, event);
     if (status != CCI_SUCCESS) {
         cci__rc_let_go(ep, conn);
         return 0;
     }
     if (conn->conn.state != CCI_CONN_OPEN) /* a client's is since its server has accepted */
-        cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
-    conn->keepalive_us = cci__rc_new_keepalive_us(ep, conn);
+        cci_conn_opened(&ep->base.conns, &conn->conn, ep->base.now_ns);
+    conn->conn.keepalive_us = cci__rc_new_keepalive_us(ep, conn);
     cci__rc_hear_of(ep, conn);
     if (ep->device.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
-        conn->probe_ns = ep->now_ns + ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS;
+        conn->probe_ns = ep->base.now_ns + ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS;
     cci__rc_schedule(ep, conn);
     return 1;
 }
@@ -5073,7 +5049,7 @@ static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci_evq_event_t *event = (cci_evq_event_t *)pending->event;
     conn->pending = NULL;
     conn->conn.flags &= (uint16_t)~CCI__RC_AWAITING;
-    cci_release(cci_conn_give_answer(pending->answer, status, &ep->told, &event->base.pub.connect));
+    cci_release(cci_conn_give_answer(pending->answer, status, &ep->base.told, &event->base.pub.connect));
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
@@ -5103,9 +5079,9 @@ static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn) {
     event->base.pub.accept.context = conn->conn.pub.context;
     event->base.pub.accept.connection = NULL;
     event->owner = NULL;
-    cci_evq_post(&ep->evq.urgent, event);
+    cci_evq_post(&ep->base.evq.urgent, event);
     cci__rc_destroy_qp(ep, conn);
-    cci__rc_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, 0, ep->now_ns), 0);
+    cci__rc_tell(ep, conn, cci_conn_decide(&ep->base.conns, &conn->conn, 0, ep->base.now_ns), 0);
     cci__rc_schedule(ep, conn);
 }
 
@@ -5126,20 +5102,21 @@ static void cci__rc_send_request(cci__rc *ep, cci__rc_conn *conn) {
     uint8_t bytes[CCI__CONN_HEAD];
     uint32_t size;
     memset(&piece, 0, sizeof piece);
-    while ((size = cci_conn_output_request(&ep->conns, &conn->conn, pending, &piece, bytes)) > 0)
+    while ((size = cci_conn_output_request(&ep->base.conns, &conn->conn, pending, &piece, bytes)) > 0)
         cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size, piece.data, piece.length);
 }
 
 /* Sends a CLOSE as soon as it is its turn. */
 static void cci__rc_send_close(cci__rc *ep, cci__rc_conn *conn) {
-    if (cci_conn_close_output(&conn->conn, &ep->close_ns, 0, ep->now_ns)) cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
+    if (cci_conn_close_output(&conn->conn, &ep->base.close_ns, 0, ep->base.now_ns))
+        cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
     cci__rc_schedule(ep, conn);
 }
 
 /* Sends a packet that needs no connection. */
 static void cci__rc_reply(cci__rc *ep, const cci_conn_packet_t *in, uint8_t type) {
     uint8_t bytes[CCI__CONN_HEAD];
-    uint32_t size = cci_conn_output_reply(&ep->conns, in, type, bytes);
+    uint32_t size = cci_conn_output_reply(&ep->base.conns, in, type, bytes);
     cci__rc_send_datagram(ep, in->from, bytes, size, NULL, 0);
 }
 
@@ -5158,8 +5135,8 @@ static void cci__rc_answer(cci__rc *ep, const cci_conn_packet_t *in) {
 /* There is no space for a request: its client learns it, and repeats the request. */
 static void cci__rc_send_busy(cci__rc *ep, const cci_conn_packet_t *in, const char *why) {
     cci__rc_reply(ep, in, CCI__PKT_BUSY);
-    if (ep->now_ns >= ep->busy_log_ns) {
-        ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
+    if (ep->base.now_ns >= ep->base.busy_log_ns) {
+        ep->base.busy_log_ns = ep->base.now_ns + 10000 * CCI__MS;
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, why, 0);
     }
 }
@@ -5191,22 +5168,23 @@ static void cci__rc_collect(cci__rc *ep, cci__rc_conn *conn, const cci_conn_requ
     cci__rc_request *request = (cci__rc_request *)conn->pending;
     if (cci_conn_collect(&conn->conn, &request->pieces, piece, (uint8_t *)(request + 1),
                          request->event.base.pub.request.data_len))
-        cci_evq_post(&ep->evq.urgent, &request->event);
+        cci_evq_post(&ep->base.evq.urgent, &request->event);
 }
 
 static const char *cci__rc_peer_uri(cci__rc *ep, const cci_link_addr_t *from, char *text, size_t size) {
     static const char scheme[] = "verbs://";
     memcpy(text, scheme, sizeof scheme);
-    return ep->link->text(ep->handle, from, text + sizeof scheme - 1, size - sizeof scheme + 1) == CCI_SUCCESS ? text
-                                                                                                               : NULL;
+    return ep->base.link->text(ep->base.handle, from, text + sizeof scheme - 1, size - sizeof scheme + 1) == CCI_SUCCESS
+               ? text
+               : NULL;
 }
 
 /* Why there is no space for a request, NULL if there is. */
 static const char *cci__rc_refusal(const cci__rc *ep, const cci_conn_packet_t *in) {
     uint8_t prefix[16];
     if (ep->request_count >= CCI__RC_REQUESTS) return "clients have to wait: the program has too many requests";
-    if (cci_conn_prefix(&ep->conns, in->from, prefix) &&
-        !cci_conn_source_may(&ep->conns, prefix, CCI__RC_REQUESTS - ep->request_count))
+    if (cci_conn_prefix(&ep->base.conns, in->from, prefix) &&
+        !cci_conn_source_may(&ep->base.conns, prefix, CCI__RC_REQUESTS - ep->request_count))
         return "clients have to wait: one network has the most connections, or undecided requests, that it may have";
     return NULL;
 }
@@ -5230,7 +5208,7 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
     memset(request, 0, sizeof *request);
     request->event.base.pub.request.peer_uri =
         cci__rc_peer_uri(ep, in->from, (char *)(request + 1) + piece->data_len, CCI__RC_URI);
-    request->event.base.endpoint = &ep->base;
+    request->event.base.endpoint = &ep->base.api;
     request->event.base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
     request->event.base.pub.request.data_len = piece->data_len;
     request->event.base.pub.request.data_ptr = piece->data_len ? (void *)(request + 1) : NULL;
@@ -5240,13 +5218,13 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
     cci__list_append(&ep->requests, &request->node);
     ep->request_count++;
     conn->pending = request;
-    cci_conn_begin_request(&ep->conns, &conn->conn, in, NULL);
+    cci_conn_begin_request(&ep->base.conns, &conn->conn, in, NULL);
     if (piece->length == piece->data_len) {
         memcpy(request + 1, piece->data, piece->length);
-        cci_evq_post(&ep->evq.urgent, &request->event);
+        cci_evq_post(&ep->base.evq.urgent, &request->event);
         return;
     }
-    cci_conn_begin_collect(&conn->conn, &request->pieces, piece, ep->now_ns);
+    cci_conn_begin_collect(&conn->conn, &request->pieces, piece, ep->base.now_ns);
     cci__rc_schedule(ep, conn);
     cci__rc_collect(ep, conn, piece);
 }
@@ -5255,10 +5233,10 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
 static void cci__rc_seek(cci__rc *ep, cci__rc_conn *conn, int is_over) {
     cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
     int status = CCI_EAGAIN;
-    if (is_over && !cci_conn_seek_on(&conn->conn, pending, ep->now_ns)) return;
+    if (is_over && !cci_conn_seek_on(&conn->conn, pending, ep->base.now_ns)) return;
     if (is_over && pending->seek->is_asked) conn->conn.flags |= CCI__RC_RESOLVING;
-    if (conn->conn.flags & CCI__RC_RESOLVING) status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
-    conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, pending->give_up_ns);
+    if (conn->conn.flags & CCI__RC_RESOLVING) status = ep->base.link->resolve(ep->base.handle, NULL, &conn->conn.peer);
+    conn->conn.deadline_ns = cci__min64(ep->base.now_ns + CCI__MS, pending->give_up_ns);
     if (status != CCI_SUCCESS) return; /* another port may be somebody's */
     conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
     conn->conn.deadline_ns =
@@ -5284,7 +5262,7 @@ static cci_conn_got_t cci__rc_collect_answer(cci__rc *ep, cci_conn_packet_t *in)
         if (!pending->answer) return CCI_CONN_GOT_NOTHING;
         memset(pending->answer, 0, sizeof *pending->answer);
     }
-    return cci_conn_collect_answer(&ep->conns, pending->answer, in);
+    return cci_conn_collect_answer(&ep->base.conns, pending->answer, in);
 }
 
 /* A packet that proves to be the peer's comes from where it is: its queue pair for datagrams has another number when
@@ -5294,15 +5272,15 @@ static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_
     if (memcmp(&conn->conn.peer, from, sizeof *from) == 0 || conn->conn.peer.bytes[0] != from->bytes[0] ||
         memcmp(conn->conn.peer.bytes + 8, from->bytes + 8, 16) != 0)
         return;
-    cci_conn_move(&ep->conns, &conn->conn, from, ep->now_ns);
+    cci_conn_move(&ep->base.conns, &conn->conn, from, ep->base.now_ns);
     if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING))
-        cci__notices_post(&ep->notices, &ep->evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0);
+        cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0);
     if (has_moved && (conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED)) cci__rc_drain(ep, conn);
 }
 
 /* The server has accepted: its queue pair waits for this side's. The program learns it when both have joined. */
 static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
-    cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
+    cci_conn_opened(&ep->base.conns, &conn->conn, ep->base.now_ns);
     if (!cci__rc_is_reliable(conn)) {
         cci__rc_connected(ep, conn, CCI_SUCCESS);
         return;
@@ -5326,7 +5304,7 @@ static void cci__rc_left(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_begin_end(ep, conn, 0);
     conn->failure = CCI_ERR_DISCONNECTED;
     conn->retry_ns = CCI__NEVER; /* its pair is looked at no more */
-    conn->conn.deadline_ns = ep->now_ns + CCI__RC_LEAVE_NS;
+    conn->conn.deadline_ns = ep->base.now_ns + CCI__RC_LEAVE_NS;
     cci__rc_schedule(ep, conn);
 }
 
@@ -5334,7 +5312,7 @@ static void cci__rc_left(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_closed(cci__rc *ep, cci__rc_conn *conn) {
     conn->conn.flags |= CCI__RC_TOLD;
     conn->conn.deadline_ns = CCI__NEVER;
-    if (conn->phase == CCI__RC_NO_PAIR || ep->stopping) cci__rc_discard(ep, conn);
+    if (conn->phase == CCI__RC_NO_PAIR || ep->base.stopping) cci__rc_discard(ep, conn);
 }
 
 /* The peer has closed the connection. What it has got is complete when nothing is under way any more; and what it
@@ -5387,7 +5365,7 @@ static const uint8_t *cci__rc_state_in(const cci_conn_packet_t *in) {
 /* A client that was accepted asks again: it has not heard of that, or waits for its queue pair. */
 static void cci__rc_wait_on(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.state == CCI_CONN_ACCEPTED && !cci__rc_setup_of(conn))
-        conn->conn.deadline_ns = ep->now_ns + CCI__CONN_ACCEPT_NS;
+        conn->conn.deadline_ns = ep->base.now_ns + CCI__CONN_ACCEPT_NS;
 }
 
 /* A packet of the handshake, or of the end. A PAIR is to the handshake what a CONFIRMED is. */
@@ -5399,7 +5377,7 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     cci_conn_got_t got;
     if (!state && (tells_state || type == CCI__PKT_ACCEPT)) return;
     in->header.type = type;
-    got = cci_conn_input(&ep->conns, in);
+    got = cci_conn_input(&ep->base.conns, in);
     conn = (cci__rc_conn *)(void *)in->conn;
     if (got == CCI_CONN_GOT_ANSWER) got = cci__rc_collect_answer(ep, in);
     if (got == CCI_CONN_GOT_NOT_HERE) cci__rc_denied(ep, conn, &in->header);
@@ -5422,7 +5400,7 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
 
 /* Was it sent with CCI_FLAG_WAKE? The number that the header has room for says so. */
 static void cci__rc_hear_wake(cci__rc *ep, const uint8_t *header) {
-    CCI__WAKES(ep->wakes.heard |= (uint8_t)(cci__load32(header + 20) & 1));
+    CCI__WAKES(ep->base.wakes.heard |= (uint8_t)(cci__load32(header + 20) & 1));
     (void)ep, (void)header;
 }
 
@@ -5437,7 +5415,7 @@ static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
 
 static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in) {
     if (cci__rc_is_reliable(conn)) {
-        if (ep->conns.resets++ < CCI__CONN_RESETS) cci__rc_reply(ep, in, CCI__PKT_RESET);
+        if (ep->base.conns.resets++ < CCI__CONN_RESETS) cci__rc_reply(ep, in, CCI__PKT_RESET);
         return;
     }
     cci__rc_hears(ep, conn);
@@ -5464,7 +5442,7 @@ static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
     in.from = &rx->from;
     in.bytes = rx->data;
     in.length = rx->length;
-    in.now_ns = ep->now_ns;
+    in.now_ns = ep->base.now_ns;
     cci__rc_input_conn(ep, &in);
 }
 
@@ -5483,7 +5461,7 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
         return;
     }
     conn->conn.flags |= CCI__CONN_PINGED;
-    conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
+    conn->conn.deadline_ns = ep->base.now_ns + (uint64_t)conn->conn.keepalive_us * 1000;
     if (conn->phase != CCI__RC_PAIRED) {
         cci__rc_tell_pair(ep, conn);
         return;
@@ -5509,21 +5487,21 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
 
 /* Since something last came from the peer. */
 static uint64_t cci__rc_silent_ns(const cci__rc *ep, const cci__rc_conn *conn) {
-    return (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->life.heard) << 20;
+    return (uint64_t)((uint32_t)(ep->base.now_ns >> 20) - conn->life.heard) << 20;
 }
 
 /* Questions were not answered. A peer that was heard meanwhile is there. */
 static void cci__rc_suspend(cci__rc *ep, cci__rc_conn *conn) {
     if (cci__rc_silent_ns(ep, conn) >= 3 * CCI__RC_ASK * cci__rc_look_ns(conn) &&
         !(conn->conn.flags & CCI__RC_AWAITING))
-        (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 1);
+        (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 1);
 }
 
 /* Looks whether a pair gets on. The hardware repeats by itself, and for ever what the peer has no buffer for; only the
  * peer can tell which it is. The driver that emulates hardware has been seen to repeat no more: a pair that stands
  * still though the peer is ready is made anew. */
 static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
-    conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
+    conn->retry_ns = conn->newest ? ep->base.now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
     if (conn->posted == conn->retired || (conn->marks & CCI__RC_GETS_ON)) {
         conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
         conn->stuck = conn->answered = conn->renewals = 0;
@@ -5546,7 +5524,7 @@ static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
  * not. */
 static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
     uint64_t period_ns = ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS;
-    cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->now_ns, &conn->probe_ns);
+    cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->base.now_ns, &conn->probe_ns);
     if (due == CCI_CONN_DUE_CONFIRM)
         cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
     else if (due == CCI_CONN_DUE_TIMED_OUT)
@@ -5562,10 +5540,11 @@ static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
     int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO;
     if (item->is_withdrawn || (item->kind != CCI__RC_MESSAGE_ITEM && !item->has_message)) return 0;
     while (item) {
-        if (is_ordered || item->deadline_ns <= ep->now_ns)
+        if (is_ordered || item->deadline_ns <= ep->base.now_ns)
             item->is_withdrawn = item->kind == CCI__RC_MESSAGE_ITEM || item->has_message;
-        if (conn->send_timeout_us) /* so long again, for the peer to answer */
-            item->deadline_ns = cci__max64(item->deadline_ns, ep->now_ns + (uint64_t)conn->send_timeout_us * 1000);
+        if (conn->conn.send_timeout_us) /* so long again, for the peer to answer */
+            item->deadline_ns =
+                cci__max64(item->deadline_ns, ep->base.now_ns + (uint64_t)conn->conn.send_timeout_us * 1000);
         item = item == newest ? NULL : item->next;
     }
     if (is_ordered) conn->marks |= CCI__RC_WITHDREW;
@@ -5582,24 +5561,24 @@ static uint64_t cci__rc_give_up_ns(const cci__rc_conn *conn) {
 static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest = cci__rc_oldest(conn);
     int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
-    if (awaiting && cci__rc_give_up_ns(conn) <= ep->now_ns) {
+    if (awaiting && cci__rc_give_up_ns(conn) <= ep->base.now_ns) {
         cci__rc_send_leave(ep, conn);
         cci__rc_connected(ep, conn, CCI_ETIMEDOUT);
         return;
     }
-    if (conn->conn.deadline_ns <= ep->now_ns) cci__rc_step(ep, conn);
-    if (oldest && oldest->deadline_ns <= ep->now_ns && (conn->conn.flags & CCI__RC_UNREADY) &&
+    if (conn->conn.deadline_ns <= ep->base.now_ns) cci__rc_step(ep, conn);
+    if (oldest && oldest->deadline_ns <= ep->base.now_ns && (conn->conn.flags & CCI__RC_UNREADY) &&
         cci__rc_withdraw(ep, conn))
         return;
-    if (oldest && oldest->deadline_ns <= ep->now_ns) {
+    if (oldest && oldest->deadline_ns <= ep->base.now_ns) {
         cci__rc_break(ep, conn, conn->conn.flags & CCI__RC_UNREADY ? CCI_ERR_RNR : CCI_ETIMEDOUT);
         return;
     }
-    if (ep->notices.suspended > 0 && conn->phase == CCI__RC_PAIRED &&
+    if (ep->base.notices.suspended > 0 && conn->phase == CCI__RC_PAIRED &&
         cci__rc_silent_ns(ep, conn) < 2 * cci__rc_look_ns(conn))
-        (void)cci__notices_suspend(&ep->notices, &ep->evq, &conn->conn, 0);
-    if (conn->probe_ns <= ep->now_ns) cci__rc_probe(ep, conn);
-    if (conn->retry_ns > ep->now_ns) return;
+        (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 0);
+    if (conn->probe_ns <= ep->base.now_ns) cci__rc_probe(ep, conn);
+    if (conn->retry_ns > ep->base.now_ns) return;
     if ((conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED) && conn->pair_tries >= 3)
         cci__rc_suspend(ep, conn);
     if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED)
@@ -5609,10 +5588,10 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 static void cci__rc_ask_resolver(cci__rc *ep, cci__rc_conn *conn) {
-    int status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
+    int status = ep->base.link->resolve(ep->base.handle, NULL, &conn->conn.peer);
     uint64_t wait_ns = status == CCI_EAGAIN ? CCI__MS : cci_conn_retry_ns(0);
     conn->conn.tries = 0; /* what could not be sent is no try */
-    conn->conn.deadline_ns = cci__min64(ep->now_ns + wait_ns, cci__rc_give_up_ns(conn));
+    conn->conn.deadline_ns = cci__min64(ep->base.now_ns + wait_ns, cci__rc_give_up_ns(conn));
     if (status == CCI_EAGAIN) return;
     conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
     if (status == CCI_SUCCESS)
@@ -5628,20 +5607,20 @@ static uint64_t cci__rc_request_due(const cci__rc *ep, const cci__rc_conn *conn)
     uint64_t wait_ns = cci_conn_retry_ns(conn->conn.tries);
     uint64_t place = ((conn->conn.index + conn->conn.tries) * UINT32_C(0x9e3779b1)) >> 24;
     /* up to a quarter earlier */
-    return cci__min64(ep->now_ns + wait_ns - wait_ns / 1024 * place, cci__rc_give_up_ns(conn));
+    return cci__min64(ep->base.now_ns + wait_ns - wait_ns / 1024 * place, cci__rc_give_up_ns(conn));
 }
 
 /* A client that was accepted is in line for its queue pair: now and then its server learns that it still waits. */
 static void cci__rc_stay_in_line(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.tries > 1) cci__rc_send_request(ep, conn);
-    conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__RC_IN_LINE_NS, cci__rc_give_up_ns(conn));
+    conn->conn.deadline_ns = cci__min64(ep->base.now_ns + CCI__RC_IN_LINE_NS, cci__rc_give_up_ns(conn));
 }
 
 /* The client's request, or its confirmation of one that waits for its pair, is due again. */
 static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t due) {
     const cci_conn_seek_t *seek = due == CCI_CONN_DUE_REQUEST ? ((cci_conn_pending_t *)conn->pending)->seek : NULL;
     if (seek) {
-        cci__rc_seek(ep, conn, ep->now_ns >= seek->until_ns);
+        cci__rc_seek(ep, conn, ep->base.now_ns >= seek->until_ns);
     } else if (conn->conn.flags & CCI__RC_RESOLVING) {
         cci__rc_ask_resolver(ep, conn);
     } else if (due == CCI_CONN_DUE_REQUEST) {
@@ -5694,7 +5673,7 @@ static void cci__rc_step(cci__rc *ep, cci__rc_conn *conn) {
     cci_conn_due_t due;
     if (awaiting) /* its time for connecting is its limit */
         conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries, CCI__CONN_CONFIRM_TRIES - 1);
-    due = cci_conn_timeout(&conn->conn, give_up_ns, ep->now_ns);
+    due = cci_conn_timeout(&conn->conn, give_up_ns, ep->base.now_ns);
     switch (due) {
     case CCI_CONN_DUE_NOTHING: break;
     case CCI_CONN_DUE_REQUEST:
@@ -5713,11 +5692,11 @@ static void cci__rc_step(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_timeout(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__rc_look_after(ep, conn);
-    else if (conn->conn.deadline_ns <= ep->now_ns)
+    else if (conn->conn.deadline_ns <= ep->base.now_ns)
         cci__rc_step(ep, conn);
-    else if (conn->conn.state == CCI_CONN_ACCEPTED && conn->retry_ns <= ep->now_ns)
-        conn->retry_ns = CCI__NEVER;                                       /* it is the client that repeats */
-    if (conn->phase == CCI__RC_DRAINING && conn->retry_ns <= ep->now_ns) { /* not all of it was flushed, or told */
+    else if (conn->conn.state == CCI_CONN_ACCEPTED && conn->retry_ns <= ep->base.now_ns)
+        conn->retry_ns = CCI__NEVER;                                            /* it is the client that repeats */
+    if (conn->phase == CCI__RC_DRAINING && conn->retry_ns <= ep->base.now_ns) { /* not all of it was flushed, or told */
         if (ep->empty_ns != CCI__RC_DRAIN_NS && !(conn->marks & CCI__RC_EMPTY) && conn->posted == conn->retired)
             ep->empty_ns = 0; /* this device does not tell */
         conn->retry_ns = CCI__NEVER;
@@ -5727,7 +5706,7 @@ static void cci__rc_timeout(cci__rc *ep, cci__rc_conn *conn) {
 
 static void cci__rc_timers(cci__rc *ep) {
     cci_timer_t *timer;
-    while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL) {
+    while ((timer = cci__wheel_expire(&ep->base.wheel, ep->base.now_ns)) != NULL) {
         cci__rc_conn *conn = (cci__rc_conn *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
         cci__rc_timeout(ep, conn);
         if (conn->conn.state != CCI_CONN_FREE) cci__rc_schedule(ep, conn);
@@ -5762,8 +5741,8 @@ static void cci__rc_lose_device(cci__rc *ep, cci__rc_conn *conn) {
 /* The device is gone and does not come back. */
 static void cci__rc_die(cci__rc *ep) {
     uint32_t i;
-    ep->is_dead = 1;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) cci__rc_lose_device(ep, cci__rc_at(ep, i));
+    ep->base.is_dead = 1;
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) cci__rc_lose_device(ep, cci__rc_at(ep, i));
     cci__rc_settle(ep);
 }
 
@@ -5777,7 +5756,7 @@ static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason) {
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, text, 0);
     }
     ep->is_broken = 1;
-    ep->check_ns = 0;
+    ep->base.check_ns = 0;
 }
 
 /* What the link is told of the device, and is not its own. */
@@ -5795,13 +5774,13 @@ static void cci__rc_on_event(void *user, const struct ibv_async_event *event) {
  * more. */
 static void cci__rc_stop_pairs(cci__rc *ep) {
     uint32_t i, turns;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state != CCI_CONN_FREE && conn->qp) cci__rc_drain(ep, conn);
     }
     for (turns = 0; turns <= (ep->srq_depth + ep->sends) / CCI__RC_POLL && cci__rc_poll(ep) > 0; turns++) {
     }
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state != CCI_CONN_FREE && conn->qp) {
             cci__rc_stop_waiting(ep, conn);
@@ -5838,8 +5817,8 @@ static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_sr
 static int cci__rc_repair(cci__rc *ep) {
     struct ibv_cq *cq = ep->cq;
     struct ibv_srq *srq = ep->srq;
-    if (ep->setups_running > 0 || (ep->repairs > 0 && ep->now_ns - ep->repaired_ns < CCI__VERBS_REPAIR_NS)) {
-        ep->check_ns = 0; /* meanwhile no further set-up begins */
+    if (ep->setups_running > 0 || (ep->repairs > 0 && ep->base.now_ns - ep->repaired_ns < CCI__VERBS_REPAIR_NS)) {
+        ep->base.check_ns = 0; /* meanwhile no further set-up begins */
         return 1;
     }
     cci__rc_stop_pairs(ep);
@@ -5852,7 +5831,7 @@ static int cci__rc_repair(cci__rc *ep) {
     }
     cci__rc_destroy_queues(ep, cq, srq);
     ep->repairs++;
-    ep->repaired_ns = ep->now_ns;
+    ep->repaired_ns = ep->base.now_ns;
     ep->is_broken = 0;
     cci__rc_reclaim_buffers(ep);
     cci__rc_settle(ep);
@@ -5866,7 +5845,7 @@ static void cci__rc_move(cci__rc *ep) {
     uint32_t i;
     ep->datagram_qp = ep->hw->qp->qp_num;
     ep->datagram_lid = ep->hw->port.lid;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
             cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
@@ -5876,30 +5855,30 @@ static void cci__rc_move(cci__rc *ep) {
 }
 
 static void cci__rc_check_device(cci__rc *ep) {
-    struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.pub.device;
+    struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.api.pub.device;
     cci_evq_event_t *event;
-    int up = ep->link->up(ep->handle) > 0;
-    ep->check_ns = ep->now_ns + 100 * CCI__MS;
+    int up = ep->base.link->up(ep->base.handle) > 0;
+    ep->base.check_ns = ep->base.now_ns + 100 * CCI__MS;
     if (ep->hw->qp && (ep->hw->qp->qp_num != ep->datagram_qp || ep->hw->port.lid != ep->datagram_lid)) cci__rc_move(ep);
     if (ep->is_broken && !ep->hw->is_dead && !cci__rc_repair(ep)) {
         cci__verbs_die(ep->hw); /* what can't be repaired has failed for good */
         up = 0;
     }
-    cci__notices_of_link(&ep->notices, &ep->evq, &ep->link_state, ep->info.state);
-    if (up && ep->device_failed) {
-        ep->device_failed = 0;
+    cci__notices_of_link(&ep->base.notices, &ep->base.evq, &ep->base.link_state, ep->base.info.state);
+    if (up && ep->base.device_failed) {
+        ep->base.device_failed = 0;
         device->up = 1;
-        cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_UP, 0);
+        cci__notices_post(&ep->base.notices, &ep->base.evq, NULL, CCI_STATUS_DEVICE_UP, 0);
     }
-    if (!up && !ep->device_failed && (event = cci__rc_control_event(ep)) != NULL) {
+    if (!up && !ep->base.device_failed && (event = cci__rc_control_event(ep)) != NULL) {
         device->up = 0;
-        ep->device_failed = 1;
+        ep->base.device_failed = 1;
         event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
-        event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
-        cci_evq_post(&ep->evq.urgent, event);
-        cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_DOWN, 0);
+        event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
+        cci_evq_post(&ep->base.evq.urgent, event);
+        cci__notices_post(&ep->base.notices, &ep->base.evq, NULL, CCI_STATUS_DEVICE_DOWN, 0);
     }
-    if (ep->hw->is_dead && !ep->is_dead) cci__rc_die(ep);
+    if (ep->hw->is_dead && !ep->base.is_dead) cci__rc_die(ep);
 }
 
 /* Posts what has waited for company. */
@@ -5918,8 +5897,8 @@ static void cci__rc_grow_buffers(cci__rc *ep);
 
 /* Returns 1 when there may be more. */
 static int cci__rc_receive(cci__rc *ep) {
-    int i, count = ep->link->receive(ep->handle, ep->rx, CCI__RC_DATAGRAMS);
-    if (count < 0) ep->check_ns = 0;
+    int i, count = ep->base.link->receive(ep->base.handle, ep->rx, CCI__RC_DATAGRAMS);
+    if (count < 0) ep->base.check_ns = 0;
     for (i = 0; i < count; i++) cci__rc_input(ep, &ep->rx[i]);
     return count > 0;
 }
@@ -5931,13 +5910,13 @@ static inline int cci__rc_works_itself(const cci__rc *ep) {
 
 /* The part of a round of work that needs the clock. */
 static void cci__rc_look_around(cci__rc *ep) {
-    ep->now_ns = ep->link->now(ep->handle);
-    ep->conns.resets = 0;
-    cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    ep->base.conns.resets = 0;
+    cci__polls_looked(&ep->base.polls, ep->base.now_ns, CCI__RC_QUIET);
     if (ep->undated_count > 0) cci__rc_date(ep);
-    if (cci__rc_receive(ep)) ep->polls.left = 0; /* look again in the next round */
+    if (cci__rc_receive(ep)) ep->base.polls.left = 0; /* look again in the next round */
     cci__rc_timers(ep);
-    if (ep->now_ns >= ep->check_ns) cci__rc_check_device(ep);
+    if (ep->base.now_ns >= ep->base.check_ns) cci__rc_check_device(ep);
 }
 
 /* Does anything wait for its turn? */
@@ -5950,14 +5929,14 @@ static void cci__rc_do_work(cci__rc *ep) {
     if (ep->drained != CCI__CONN_NONE || ep->emptying > 0) cci__rc_settle(ep);
     cci__rc_post_ready(ep);
     cci__rc_repost_some(ep);
-    if (ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count) cci__rc_grow_buffers(ep);
+    if (ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->base.recv_buf_count) cci__rc_grow_buffers(ep);
     if (cci__rc_works_itself(ep)) (void)cci__rc_do_setup(ep); /* one in a round: traffic has its turn */
 }
 
 /* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
 static inline int cci__rc_pump(cci__rc *ep, int thorough) {
     int count = cci__rc_poll(ep);
-    if (cci__polls_look(&ep->polls) || thorough) cci__rc_look_around(ep);
+    if (cci__polls_look(&ep->base.polls) || thorough) cci__rc_look_around(ep);
     if (CCI__UNLIKELY(cci__rc_has_work(ep))) cci__rc_do_work(ep);
     return count;
 }
@@ -5965,13 +5944,13 @@ static inline int cci__rc_pump(cci__rc *ep, int thorough) {
 /* ---- the OS handle, waiting, and the helper thread ---- */
 
 static int cci__rc_has_events(const cci__rc *ep) {
-    return ep->evq.urgent.head || ep->evq.done.head || ep->received.head;
+    return ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head;
 }
 
 static uint64_t cci__rc_deadline(const cci__rc *ep) {
     int may_post = (ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep)) || cci__rc_works_itself(ep);
-    uint64_t at = may_post || ep->drained != CCI__CONN_NONE ? 0 : cci__wheel_deadline(&ep->wheel);
-    return cci__min64(at, ep->check_ns + 900 * CCI__MS);
+    uint64_t at = may_post || ep->drained != CCI__CONN_NONE ? 0 : cci__wheel_deadline(&ep->base.wheel);
+    return cci__min64(at, ep->base.check_ns + 900 * CCI__MS);
 }
 
 #ifndef CCI_NO_WAKE
@@ -5981,7 +5960,7 @@ static int cci__rc_thread_works(const cci__rc *ep) {
     (void)ep;
     return 0;
 #else
-    return ep->has_thread && ep->wakes.classes != 0;
+    return ep->base.has_thread && ep->base.wakes.classes != 0;
 #endif
 }
 
@@ -5989,15 +5968,15 @@ static int cci__rc_thread_works(const cci__rc *ep) {
 static int cci__rc_may_send(void *endpoint, const cci__refusal_t *refusal) {
     cci__rc *ep = (cci__rc *)endpoint;
     return cci__rc_at(ep, refusal->index)->conn.state != CCI_CONN_OPEN ||
-           (ep->free_ops && ep->used_messages < ep->send_buf_count);
+           (ep->free_ops && ep->used_messages < ep->base.send_buf_count);
 }
 
 /* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
 static CCI__RARE int cci__rc_wakes(cci__rc *ep) {
     uint32_t waiting = ep->received_total - ep->taken_total;
-    if (ep->wakes.has_fd) cci__wakes_tell_sender(&ep->wakes, &ep->evq, cci__rc_may_send, ep);
-    return cci__wakes_due(&ep->wakes, &ep->evq, &ep->received, cci__wakes_has_messages(&ep->received),
-                          waiting + ep->evq.recv_out >= ep->evq.recv_limit);
+    if (ep->base.wakes.has_fd) cci__wakes_tell_sender(&ep->base.wakes, &ep->base.evq, cci__rc_may_send, ep);
+    return cci__wakes_due(&ep->base.wakes, &ep->base.evq, &ep->received, cci__wakes_has_messages(&ep->received),
+                          waiting + ep->base.evq.recv_out >= ep->base.evq.recv_limit);
 }
 #endif
 
@@ -6007,20 +5986,20 @@ static void cci__rc_arm(cci__rc *ep) {
     int readable;
     if (!ep->sleeps) return;
     deadline_ns = cci__rc_deadline(ep);
-    if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns) {
-        ep->thread_until_ns = 0; /* once is enough */
-        ep->link->wake(ep->handle);
+    if (ep->base.info.progress_thread && deadline_ns < ep->base.thread_until_ns) {
+        ep->base.thread_until_ns = 0; /* once is enough */
+        ep->base.link->wake(ep->base.handle);
     }
-    if (!ep->has_fd) return;
+    if (!ep->base.has_fd) return;
     readable = cci__rc_has_events(ep);
 #ifndef CCI_NO_WAKE
-    if (CCI__UNLIKELY(ep->wakes.is_used)) {
+    if (CCI__UNLIKELY(ep->base.wakes.is_used)) {
         readable = cci__rc_wakes(ep);
         if (cci__rc_thread_works(ep)) deadline_ns = CCI__NEVER;
     }
 #endif
-    if (cci__handle_set(&ep->os_handle, readable, deadline_ns, ep->now_ns))
-        ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
+    if (cci__handle_set(&ep->base.os_handle, readable, deadline_ns, ep->base.now_ns))
+        ep->base.link->arm(ep->base.handle, ep->base.os_handle.readable, ep->base.os_handle.armed_ns);
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
@@ -6029,26 +6008,25 @@ static void cci__rc_wait(cci__rc *ep, uint64_t most_ns) {
     if (cci__rc_poll(ep) > 0) /* the last round has asked for a bell; what came before that rings none */
         return;
     deadline_ns = cci__rc_deadline(ep);
-    now_ns = ep->link->now(ep->handle);
+    now_ns = ep->base.link->now(ep->base.handle);
     most_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
     cci__rc_unlock(ep);
-    if (most_ns > 0) ep->link->wait(ep->handle, most_ns);
+    if (most_ns > 0) ep->base.link->wait(ep->base.handle, most_ns);
     cci__rc_lock(ep);
 }
 
 #ifndef CCI_NO_THREADS
-static void *cci__rc_thread(void *arg) {
+static void cci__rc_thread(void *arg) {
     cci__rc *ep = (cci__rc *)arg;
     cci__rc_lock(ep);
-    while (!ep->stopping) {
+    while (!ep->base.stopping) {
         (void)cci__rc_pump(ep, 1);
         cci__rc_arm(ep);
-        ep->thread_until_ns = cci__rc_deadline(ep);
+        ep->base.thread_until_ns = cci__rc_deadline(ep);
         cci__rc_wait(ep, 1000 * CCI__MS);
-        ep->thread_until_ns = 0;
+        ep->base.thread_until_ns = 0;
     }
     cci__rc_unlock(ep);
-    return NULL;
 }
 #endif
 
@@ -6058,7 +6036,7 @@ static void *cci__rc_thread(void *arg) {
 static void *cci__rc_worker(void *arg) {
     cci__rc *ep = (cci__rc *)arg;
     cci__rc_lock(ep);
-    while (!ep->stopping) {
+    while (!ep->base.stopping) {
         if (cci__rc_do_setup(ep)) {
             cci__rc_arm(ep);
             continue;
@@ -6084,7 +6062,7 @@ static void cci__rc_add_worker(cci__rc *ep) {
 static void cci__rc_end_workers(cci__rc *ep) {
     uint32_t i, count;
     cci__rc_lock(ep);
-    ep->stopping = 1;
+    ep->base.stopping = 1;
     count = ep->worker_count;
     cci__rc_unlock(ep);
     for (i = 0; i < count; i++) (void)sem_post(&ep->work);
@@ -6097,7 +6075,7 @@ static void cci__rc_end_workers(cci__rc *ep) {
 static void cci__rc_call_workers(cci__rc *ep, uint32_t others) {
 #ifndef CCI_NO_THREADS
     uint32_t i, wanted = cci__min32(ep->setups_waiting + ep->setups_running, ep->device.setups);
-    if (ep->stopping || ep->setups_waiting == 0) return;
+    if (ep->base.stopping || ep->setups_waiting == 0) return;
     if (others > 0 && ep->worker_count < wanted) cci__rc_add_worker(ep);
     for (i = 0; i < ep->worker_count; i++) (void)sem_post(&ep->work);
 #else
@@ -6108,12 +6086,12 @@ static void cci__rc_call_workers(cci__rc *ep, uint32_t others) {
 
 /* Waits until a BLOCKING operation is complete; its status. */
 static int cci__rc_block(cci__rc *ep, cci__rc_op *op) {
-    uint64_t start_ns = ep->link->now(ep->handle);
+    uint64_t start_ns = ep->base.link->now(ep->base.handle);
     int status;
     while (!op->done) {
         (void)cci__rc_pump(ep, 1);
         if (op->done) break;
-        if (ep->now_ns - start_ns < 200000) { /* an answer is usually near: sleeping would take longer */
+        if (ep->base.now_ns - start_ns < 200000) { /* an answer is usually near: sleeping would take longer */
             cci__rc_unlock(ep);
             cci__rc_lock(ep);
         } else {
@@ -6136,7 +6114,7 @@ static int cci__rc_add_ops(cci__rc *ep, uint32_t count) {
     if (!ops) return 0;
     while (count-- > 0) {
         memset(&ops[count], 0, sizeof ops[count]);
-        ops[count].event.base.endpoint = &ep->base;
+        ops[count].event.base.endpoint = &ep->base.api;
         ops[count].event.pool = CCI_EVQ_OPERATION;
         cci__rc_free_op(ep, &ops[count]);
     }
@@ -6145,11 +6123,11 @@ static int cci__rc_add_ops(cci__rc *ep, uint32_t count) {
 
 /* Memory that could not be pinned is asked for again after a while. */
 static int cci__rc_may_grow(const cci__rc *ep) {
-    return ep->now_ns >= ep->grow_ns;
+    return ep->base.now_ns >= ep->grow_ns;
 }
 
 static int cci__rc_grown(cci__rc *ep, int has_grown) {
-    ep->grow_ns = has_grown ? 0 : ep->now_ns + 1000 * CCI__MS;
+    ep->grow_ns = has_grown ? 0 : ep->base.now_ns + 1000 * CCI__MS;
     return has_grown;
 }
 
@@ -6189,7 +6167,7 @@ static cci__rc_buffer *cci__rc_make_buffers(cci__rc *ep, uint32_t count, uint32_
     memset(buffers, 0, count * sizeof *buffers);
     for (i = 0; i < count; i++) {
         cci__rc_buffer *buffer = &buffers[i];
-        buffer->event.base.endpoint = &ep->base;
+        buffer->event.base.endpoint = &ep->base.api;
         buffer->event.pool = CCI_EVQ_RECV;
         buffer->event.state = mr != NULL;
         buffer->sge.addr = (uintptr_t)data + (size_t)i * stride;
@@ -6236,7 +6214,7 @@ static int cci__rc_add_buffers(cci__rc *ep, uint32_t count) {
 
 /* Few of the receive buffers are left to the hardware, and there may be more. */
 static void cci__rc_grow_buffers(cci__rc *ep) {
-    uint32_t count = cci__min32(ep->recv_buf_count - ep->total_buffers, CCI__RC_MORE_RECVS);
+    uint32_t count = cci__min32(ep->base.recv_buf_count - ep->total_buffers, CCI__RC_MORE_RECVS);
     if (cci__rc_may_grow(ep)) (void)cci__rc_grown(ep, cci__rc_add_buffers(ep, count));
 }
 
@@ -6257,13 +6235,13 @@ static int cci__rc_make_tables(cci__rc *ep, const uint64_t *keys) {
     memset(ep->mrs, 0, CCI__RC_REGIONS * sizeof *ep->mrs);
     memset(ep->qp_buckets, 0xff, CCI__CONN_SLAB * sizeof *ep->qp_buckets);
     ep->qp_bucket_count = CCI__CONN_SLAB;
-    cci_conn_table_init(&ep->conns, keys, (uint32_t)sizeof(cci__rc_conn), slabs);
-    cci_conn_table_remembers(&ep->conns, seen);
-    (void)cci_conn_rehash(&ep->conns, buckets, CCI__CONN_SLAB);
-    ep->conns.prefix = ep->link->prefix;
-    ep->conns.link = ep->handle;
-    ep->conns.mtu = ep->info.base_mtu;
-    ep->conns.accept_more = CCI__RC_STATE_SIZE;
+    cci_conn_table_init(&ep->base.conns, keys, (uint32_t)sizeof(cci__rc_conn), slabs);
+    cci_conn_table_remembers(&ep->base.conns, seen);
+    (void)cci_conn_rehash(&ep->base.conns, buckets, CCI__CONN_SLAB);
+    ep->base.conns.prefix = ep->base.link->prefix;
+    ep->base.conns.link = ep->base.handle;
+    ep->base.conns.mtu = ep->base.info.base_mtu;
+    ep->base.conns.accept_more = CCI__RC_STATE_SIZE;
     ep->regions = regions;
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__RC_REGIONS, NULL, 0, NULL, 0, NULL, 0);
     ep->handle_key = keys[4];
@@ -6287,12 +6265,13 @@ static int cci__rc_limits(cci__rc *ep) {
     ep->rd_atomic = cci__max32(ep->rd_atomic, 1);
     ep->inline_asked = CCI__RC_INLINE;
     ep->may_relax = ep->device.relaxed_ordering;
-    ep->send_buf_count = ep->info.send_buf_count ? ep->info.send_buf_count : CCI__RC_BUFS;
-    ep->recv_buf_count = cci__min32(ep->info.recv_buf_count ? ep->info.recv_buf_count : CCI__RC_BUFS, ep->srq_depth);
-    ep->send_timeout_us = ep->info.send_timeout_us ? ep->info.send_timeout_us : CCI__RC_SEND_TIMEOUT_US;
-    ep->max_send_size = ep->base.pub.device->max_send_size;
-    ep->stride = (ep->max_send_size + 63) & ~63u;
-    ep->datagram = (cci__max32(ep->info.mtu, 256) + 63) & ~63u;
+    ep->base.send_buf_count = ep->base.info.send_buf_count ? ep->base.info.send_buf_count : CCI__RC_BUFS;
+    ep->base.recv_buf_count =
+        cci__min32(ep->base.info.recv_buf_count ? ep->base.info.recv_buf_count : CCI__RC_BUFS, ep->srq_depth);
+    ep->base.send_timeout_us = ep->base.info.send_timeout_us ? ep->base.info.send_timeout_us : CCI__RC_SEND_TIMEOUT_US;
+    ep->base.max_send_size = ep->base.api.pub.device->max_send_size;
+    ep->stride = (ep->base.max_send_size + 63) & ~63u;
+    ep->datagram = (cci__max32(ep->base.info.mtu, 256) + 63) & ~63u;
     return 1;
 }
 
@@ -6341,7 +6320,7 @@ static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_sr
 
 static void cci__rc_free(cci__rc *ep) {
     uint32_t i;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state != CCI_CONN_FREE) {
             if (conn->qp)
@@ -6351,8 +6330,8 @@ static void cci__rc_free(cci__rc *ep) {
             cci__rc_drop_answer(ep, conn);
         }
     }
-    while (ep->told.next && !cci__list_empty(&ep->told))
-        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1));
+    while (ep->base.told.next && !cci__list_empty(&ep->base.told))
+        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->base.told.next, cci_conn_answer_t, node) + 1));
     while (ep->requests.next && !cci__list_empty(&ep->requests))
         cci__rc_free_request(ep, CCI__CONTAINER(ep->requests.next, cci__rc_request, node));
     for (i = 0; ep->mrs && i < CCI__RC_REGIONS; i++)
@@ -6361,11 +6340,11 @@ static void cci__rc_free(cci__rc *ep) {
         cci__verbs_share_channel(ep->hw, NULL);
         cci__rc_destroy_queues(ep, ep->cq, ep->srq);
     }
-    for (i = 0; i < ep->conns.slab_count; i++) cci_release(ep->conns.slabs[i]);
-    cci_release(ep->conns.buckets);
+    for (i = 0; i < ep->base.conns.slab_count; i++) cci_release(ep->base.conns.slabs[i]);
+    cci_release(ep->base.conns.buckets);
     cci_release(ep->qp_buckets);
-    CCI__STATS(cci__tallies_free(&ep->tallies));
-    cci__notices_free(&ep->notices);
+    CCI__STATS(cci__tallies_free(&ep->base.tallies));
+    cci__notices_free(&ep->base.notices);
     while (ep->memory) {
         cci__rc_memory *block = ep->memory;
         ep->memory = block->next;
@@ -6377,9 +6356,9 @@ static void cci__rc_free(cci__rc *ep) {
         ep->setups = setup->next;
         cci_release(setup);
     }
-    if (ep->handle) ep->link->close(ep->handle);
-    CCI__WAKES(cci__wakes_close(&ep->wakes));
-    cci__lock_destroy(&ep->lock);
+    if (ep->base.handle) ep->base.link->close(ep->base.handle);
+    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
+    cci__lock_destroy(&ep->base.lock);
 #ifndef CCI_NO_THREADS
     (void)sem_destroy(&ep->work);
 #endif
@@ -6389,17 +6368,19 @@ static void cci__rc_free(cci__rc *ep) {
 static const cci_endpoint_ops_t *cci__rc_ops(void);
 
 static void cci__rc_forked(cci_endpoint_base_t *base) {
-    cci__verbs_forked(((cci__rc *)(void *)base)->handle);
-    CCI__WAKES(cci__wakes_close(&((cci__rc *)(void *)base)->wakes));
+    cci__verbs_forked(((cci__rc *)(void *)base)->base.handle);
+    CCI__WAKES(cci__wakes_close(&((cci__rc *)(void *)base)->base.wakes));
 }
 
 static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     uint64_t keys[5];
     char port[6];
-    uint64_t name = cci_conn_named_port(service, service ? cci_service_name(ep->base.pub.device, service) : NULL, port);
-    int status = ep->link->open(ep->base.pub.device, name ? port : service, wants_fd, &ep->handle, &ep->info);
+    uint64_t name =
+        cci_conn_named_port(service, service ? cci_service_name(ep->base.api.pub.device, service) : NULL, port);
+    int status =
+        ep->base.link->open(ep->base.api.pub.device, name ? port : service, wants_fd, &ep->base.handle, &ep->base.info);
     if (status != CCI_SUCCESS) return status;
-    ep->hw = (cci__verbs_link *)ep->handle;
+    ep->hw = (cci__verbs_link *)ep->base.handle;
     ep->datagram_qp = ep->hw->qp->qp_num;
     ep->datagram_lid = ep->hw->port.lid;
     ep->hw->on_event = cci__rc_on_event;
@@ -6408,17 +6389,18 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     ep->pd = ep->hw->pd;
     if (!cci__rc_limits(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS) return CCI_ERROR;
     if (!cci__rc_make_queues(ep) || !cci__rc_try_pair(ep) || !cci__rc_make_tables(ep, keys)) return CCI_ENOMEM;
-    ep->conns.name = name;
-    cci_evq_init(&ep->evq);
-    ep->evq.recv_limit = ep->recv_buf_count;
+    ep->base.conns.name = name;
+    cci_evq_init(&ep->base.evq);
+    ep->base.evq.recv_limit = ep->base.recv_buf_count;
     cci__rc_set_pace(ep);
-    if (!cci__rc_add_messages(ep, ep->info.send_buf_count ? ep->send_buf_count : CCI__VERBS_RC_FIRST_SENDS) ||
-        !cci__rc_add_rmas(ep, CCI__RC_RMAS) || !cci__rc_add_plain(ep, ep->recv_buf_count) ||
-        !cci__rc_add_buffers(ep, ep->info.recv_buf_count ? ep->recv_buf_count
-                                                         : cci__min32(CCI__VERBS_RC_FIRST_RECVS, ep->recv_buf_count)))
+    if (!cci__rc_add_messages(ep, ep->base.info.send_buf_count ? ep->base.send_buf_count : CCI__VERBS_RC_FIRST_SENDS) ||
+        !cci__rc_add_rmas(ep, CCI__RC_RMAS) || !cci__rc_add_plain(ep, ep->base.recv_buf_count) ||
+        !cci__rc_add_buffers(ep, ep->base.info.recv_buf_count
+                                     ? ep->base.recv_buf_count
+                                     : cci__min32(CCI__VERBS_RC_FIRST_RECVS, ep->base.recv_buf_count)))
         return CCI_ENOMEM;
-    ep->now_ns = ep->link->now(ep->handle);
-    cci__wheel_init(&ep->wheel, ep->now_ns);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    cci__wheel_init(&ep->base.wheel, ep->base.now_ns);
     return CCI_SUCCESS;
 }
 
@@ -6430,45 +6412,45 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
-    ep->base.pub.device = device;
-    ep->base.ops = cci__rc_ops();
-    ep->base.forked = cci__rc_forked;
-    ep->link = &cci__verbs_link_table;
-    ep->info.os_handle = -1;
-    ep->has_fd = fd != NULL;
+    ep->base.api.pub.device = device;
+    ep->base.api.ops = cci__rc_ops();
+    ep->base.api.forked = cci__rc_forked;
+    ep->base.link = &cci__verbs_link_table;
+    ep->base.info.os_handle = -1;
+    ep->base.has_fd = fd != NULL;
     for (i = 0; i < CCI__RC_CHAIN; i++) ep->wr[i].sg_list = &ep->sge[i];
     ep->inline_wr.sg_list = &ep->inline_sge;
     ep->inline_wr.num_sge = 1;
     ep->inline_wr.opcode = IBV_WR_SEND_WITH_IMM;
     ep->inline_wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-    ep->os_handle.armed_ns = CCI__NEVER;
+    ep->base.os_handle.armed_ns = CCI__NEVER;
     ep->empty_ns = CCI__RC_LAST_NS;
     ep->ready = ep->drained = CCI__CONN_NONE;
     ep->received.tail = &ep->received.head;
     ep->repost_tail = &ep->repost;
     ep->setups_tail = &ep->setups;
     cci__list_init(&ep->requests);
-    cci__list_init(&ep->told);
-    cci__lock_init(&ep->lock);
+    cci__list_init(&ep->base.told);
+    cci__lock_init(&ep->base.lock);
 #ifndef CCI_NO_THREADS
     (void)sem_init(&ep->work, 0, 0);
 #endif
     status = cci__rc_open(ep, service, fd != NULL);
-    ep->sleeps = ep->has_fd || ep->info.progress_thread;
+    ep->sleeps = ep->base.has_fd || ep->base.info.progress_thread;
     if (status != CCI_SUCCESS) {
         cci__rc_free(ep);
         return status;
     }
     if (fd) {
-        *fd = ep->info.os_handle;
+        *fd = ep->base.info.os_handle;
         (void)cci__rc_pump(ep, 1);
         cci__rc_arm(ep);
     }
-    *endpoint = &ep->base;
+    *endpoint = &ep->base.api;
 #ifndef CCI_NO_THREADS
-    if (ep->info.progress_thread) {
-        ep->has_thread = pthread_create(&ep->thread, NULL, cci__rc_thread, ep) == 0;
-        if (!ep->has_thread) {
+    if (ep->base.info.progress_thread) {
+        ep->base.has_thread = cci__thread_start(&ep->base.thread, cci__rc_thread, ep);
+        if (!ep->base.has_thread) {
             cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
             cci__rc_free(ep);
             return CCI_ENOMEM;
@@ -6480,32 +6462,33 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
 
 /* Lets the network work until a time, or until all peers know. */
 static void cci__rc_linger(cci__rc *ep, uint64_t until_ns) {
-    while (ep->closing > 0 && ep->now_ns < until_ns) {
+    while (ep->base.closing > 0 && ep->base.now_ns < until_ns) {
         if (!cci__rc_receive(ep)) {
             cci__rc_unlock(ep);
-            ep->link->wait(ep->handle, until_ns - ep->now_ns);
+            ep->base.link->wait(ep->base.handle, until_ns - ep->base.now_ns);
             cci__rc_lock(ep);
         }
-        ep->conns.resets = 0;
-        ep->now_ns = ep->link->now(ep->handle);
+        ep->base.conns.resets = 0;
+        ep->base.now_ns = ep->base.link->now(ep->base.handle);
     }
 }
 
 /* Is there a peer that may think that the connection lives? */
 static int cci__rc_has_listener(const cci__rc *ep, const cci__rc_conn *conn) {
-    return conn->conn.pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(&conn->conn) && !ep->is_dead &&
+    return conn->conn.pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(&conn->conn) && !ep->base.is_dead &&
            !(conn->conn.flags & (CCI__RC_AWAITING | CCI__RC_TOLD)) &&
            (conn->conn.state != CCI_CONN_BROKEN || conn->failure == CCI_ETIMEDOUT || conn->failure == CCI_ERR_RNR);
 }
 
 /* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
 static void cci__rc_close_round(cci__rc *ep, uint64_t until_ns) {
-    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
+    uint32_t i, sent = 0, batch = cci__max32(ep->base.closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB && ep->base.closing > 0 && ep->base.now_ns < until_ns;
+         i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state == CCI_CONN_CLOSING && !(conn->conn.flags & CCI__RC_TOLD)) {
             cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
-            if (++sent % batch == 0) cci__rc_linger(ep, ep->now_ns + CCI__MS);
+            if (++sent % batch == 0) cci__rc_linger(ep, ep->base.now_ns + CCI__MS);
         }
     }
 }
@@ -6514,20 +6497,20 @@ static void cci__rc_close_round(cci__rc *ep, uint64_t until_ns) {
 static void cci__rc_close_all(cci__rc *ep) {
     uint32_t i, tries;
     uint64_t until_ns;
-    ep->now_ns = ep->link->now(ep->handle);
-    until_ns = ep->now_ns + CCI__CONN_LINGER_NS;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    until_ns = ep->base.now_ns + CCI__CONN_LINGER_NS;
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__RC_AWAITING)) {
             cci__rc_send_leave(ep, conn);
         } else if (cci__rc_has_listener(ep, conn) && conn->conn.state != CCI_CONN_CLOSING) {
             cci_conn_begin_close(&conn->conn);
-            ep->closing++;
+            ep->base.closing++;
         }
     }
-    for (tries = 0; tries < 3 && ep->closing > 0 && !ep->device_failed; tries++) {
+    for (tries = 0; tries < 3 && ep->base.closing > 0 && !ep->base.device_failed; tries++) {
         cci__rc_close_round(ep, tries == 0 ? CCI__NEVER : until_ns); /* once at least, all of them */
-        cci__rc_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
+        cci__rc_linger(ep, cci__min64(ep->base.now_ns + (10 * CCI__MS << tries), until_ns));
     }
 }
 
@@ -6535,22 +6518,22 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
     cci__rc *ep = (cci__rc *)(void *)base;
     uint32_t i;
 #ifndef CCI_NO_THREADS
-    if (ep->has_thread) {
+    if (ep->base.has_thread) {
         cci__rc_lock(ep);
-        ep->stopping = 1;
+        ep->base.stopping = 1;
         cci__rc_unlock(ep);
-        ep->link->wake(ep->handle);
-        (void)pthread_join(ep->thread, NULL);
+        ep->base.link->wake(ep->base.handle);
+        cci__thread_join(&ep->base.thread);
     }
     cci__rc_end_workers(ep);
 #endif
     cci__rc_lock(ep);
-    ep->stopping = 1;
+    ep->base.stopping = 1;
     /* what has come, peers may take as got */
     for (i = 0; i <= ep->srq_depth / CCI__RC_POLL && cci__rc_poll(ep) > 0; i++) {
     }
     cci__rc_close_all(ep);
-    for (i = 0; i < ep->group_count; i++) (void)ep->link->group(ep->handle, &ep->groups[i]->conn.peer, 0);
+    for (i = 0; i < ep->group_count; i++) (void)ep->base.link->group(ep->base.handle, &ep->groups[i]->conn.peer, 0);
     cci__rc_unlock(ep);
     cci__rc_free(ep);
     return CCI_SUCCESS;
@@ -6576,11 +6559,11 @@ static cci_conn_answer_t *cci__rc_keep_answer(const cci__rc *ep, const void *dat
 
 /* What an accept needs: an event for its outcome, and a queue pair that is being made. A status. */
 static int cci__rc_prepare_accept(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t **event) {
-    if (ep->is_dead) return CCI_ERR_DEVICE_DEAD;
+    if (ep->base.is_dead) return CCI_ERR_DEVICE_DEAD;
     *event = cci__rc_control_event(ep);
     if (!*event) return CCI_ENOMEM;
     if (!cci__rc_is_reliable(conn) || cci__rc_begin_setup(ep, conn, NULL) == CCI_SUCCESS) return CCI_SUCCESS;
-    cci_evq_return_event(&ep->evq, *event);
+    cci_evq_return_event(&ep->base.evq, *event);
     return CCI_ENOMEM;
 }
 
@@ -6615,8 +6598,8 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, vo
     request->event.owner = NULL;
     cci__rc_attach_answer(ep, conn, event, answer);
     conn->conn.pub.context = context;
-    ep->now_ns = ep->link->now(ep->handle);
-    type = cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    type = cci_conn_decide(&ep->base.conns, &conn->conn, accepts, ep->base.now_ns);
     if (cci__rc_setup_of(conn))
         conn->conn.deadline_ns = CCI__NEVER; /* the client hears of it when its queue pair is there */
     else
@@ -6650,7 +6633,7 @@ static int cci__rc_connect_group(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) {
         int status;
         if (ep->group_count == CCI__RC_GROUPS) return CCI_ENOBUFS;
-        status = ep->link->group(ep->handle, &conn->conn.peer, 1);
+        status = ep->base.link->group(ep->base.handle, &conn->conn.peer, 1);
         if (status != CCI_SUCCESS) return status;
         ep->groups[ep->group_count++] = conn;
     }
@@ -6671,9 +6654,9 @@ static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int re
         pending->answer = NULL;
         pending->data_len = data_len;
         if (data_len) memcpy(pending + 1, data, data_len);
-        cci_conn_begin_seek(pending, seek, ep->now_ns);
-        pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
-        cci_conn_begin_connect(&conn->conn, to, !resolving, pending->give_up_ns, ep->now_ns);
+        cci_conn_begin_seek(pending, seek, ep->base.now_ns);
+        pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns;
+        cci_conn_begin_connect(&conn->conn, to, !resolving, pending->give_up_ns, ep->base.now_ns);
         conn->conn.flags = resolving ? CCI__RC_RESOLVING : 0;
         status = is_group ? cci__rc_connect_group(ep, conn) : (int)CCI_SUCCESS;
     }
@@ -6683,7 +6666,7 @@ static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int re
         return CCI_SUCCESS;
     }
     cci_release(pending);
-    if (event) cci_evq_return_event(&ep->evq, event);
+    if (event) cci_evq_return_event(&ep->base.evq, event);
     if (conn) cci__rc_discard(ep, conn);
     return status;
 }
@@ -6699,18 +6682,18 @@ static int cci__rc_connect(cci_endpoint_base_t *base, const char *address, const
     (void)flags;
     memset(&to, 0, sizeof to);
     /* without the lock: it may ask a name service */
-    status = name ? cci_conn_find_ports(&seek, ep->link, ep->handle, address, name)
-                  : ep->link->resolve(ep->handle, address, &to);
+    status = name ? cci_conn_find_ports(&seek, ep->base.link, ep->base.handle, address, name)
+                  : ep->base.link->resolve(ep->base.handle, address, &to);
     if (name) to = seek.addresses[0];
     if (status != CCI_SUCCESS && status != CCI_EAGAIN) return status;
-    if (ep->link->is_group(ep->handle, &to) != is_group) return CCI_EINVAL;
+    if (ep->base.link->is_group(ep->base.handle, &to) != is_group) return CCI_EINVAL;
     if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     cci__rc_lock(ep);
-    ep->now_ns = ep->link->now(ep->handle);
-    status = ep->is_dead ? (int)CCI_ERR_DEVICE_DEAD
-                         : cci__rc_connect_locked(ep, &to, status == CCI_EAGAIN, name ? &seek : NULL, data, data_len,
-                                                  attribute, context, timeout_ns);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    status = ep->base.is_dead ? (int)CCI_ERR_DEVICE_DEAD
+                              : cci__rc_connect_locked(ep, &to, status == CCI_EAGAIN, name ? &seek : NULL, data,
+                                                       data_len, attribute, context, timeout_ns);
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
@@ -6725,20 +6708,20 @@ static int cci__rc_disconnect(struct cci_connection *connection) {
         cci__rc_unlock(ep);
         return CCI_EINVAL;
     }
-    ep->now_ns = ep->link->now(ep->handle);
-    cci__notices_forget(&ep->notices, &conn->conn, 0);
-    CCI__WAKES(cci__wakes_forget(&ep->wakes, conn->conn.index % CCI__CONN_MOST));
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    cci__notices_forget(&ep->base.notices, &conn->conn, 0);
+    CCI__WAKES(cci__wakes_forget(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST));
     for (i = 0; i < ep->group_count; i++) {
         if (ep->groups[i] == conn) {
-            (void)ep->link->group(ep->handle, &conn->conn.peer, 0);
+            (void)ep->base.link->group(ep->base.handle, &conn->conn.peer, 0);
             ep->groups[i] = ep->groups[--ep->group_count];
         }
     }
     if (!cci__rc_has_listener(ep, conn)) conn->conn.flags |= CCI__RC_TOLD;
-    ep->closing++;
+    ep->base.closing++;
     cci_conn_begin_close(&conn->conn);
     conn->conn.deadline_ns = CCI__NEVER;
-    conn->keepalive_us = 0;
+    conn->conn.keepalive_us = 0;
     if (!(conn->conn.flags & CCI__RC_TOLD)) cci__rc_send_close(ep, conn);
     cci__rc_fail(ep, conn, CCI_ERR_DISCONNECTED);
     cci__rc_settle(ep);
@@ -6769,17 +6752,18 @@ static int cci__rc_is_stale(const cci_evq_event_t *event) {
 
 static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
-    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
+    while ((next = cci_evq_next(&ep->base.evq.done)) != NULL) {
         if (next->pool == CCI_EVQ_OPERATION || !cci__rc_is_stale(next)) {
             if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__rc_op *)(void *)next)->is_first)) {
                 ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->marks &=
                     (uint8_t) ~(CCI__RC_WITHDREW | CCI__RC_MARKED); /* all starts afresh */
             }
-            if (next->pool != CCI_EVQ_OPERATION) cci__notices_forget(&ep->notices, (const cci_conn_t *)next->owner, 0);
+            if (next->pool != CCI_EVQ_OPERATION)
+                cci__notices_forget(&ep->base.notices, (const cci_conn_t *)next->owner, 0);
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
-        cci_evq_return_event(&ep->evq, next);
+        cci_evq_return_event(&ep->base.evq, next);
     }
     return CCI_EAGAIN;
 }
@@ -6787,7 +6771,7 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
 #ifndef CCI_NO_STATS
 static void cci__rc_tally_taken(const cci__rc *ep, const cci_evq_event_t *event) {
     const cci__rc_conn *conn = (const cci__rc_conn *)event->owner;
-    cci__tally_taken(&ep->tallies, conn->conn.index, event->base.pub.recv.len);
+    cci__tally_taken(&ep->base.tallies, conn->conn.index, event->base.pub.recv.len);
 }
 #endif
 
@@ -6796,22 +6780,22 @@ static int cci__rc_next_of_any(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     while ((next = ep->received.head) != NULL) {
         int is_stale = cci__rc_is_stale(next), is_message = next->pool == CCI_EVQ_RECV;
-        if (is_message && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) return CCI_ENOBUFS;
+        if (is_message && !is_stale && ep->base.evq.recv_out >= ep->base.evq.recv_limit) return CCI_ENOBUFS;
         if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
         ep->taken_total++;
         if (CCI__LIKELY(is_message && !is_stale)) {
-            CCI__STATS(if (ep->tallies.counted) cci__rc_tally_taken(ep, next));
-            ep->evq.recv_out++;
+            CCI__STATS(if (ep->base.tallies.counted) cci__rc_tally_taken(ep, next));
+            ep->base.evq.recv_out++;
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
         if (is_message) {
             cci__rc_return_message(ep, next);
         } else if (is_stale) {
-            cci_evq_return_event(&ep->evq, next);
+            cci_evq_return_event(&ep->base.evq, next);
         } else { /* a connection's end: its messages have gone before it, and now its completions do */
             next->state = ep->taken_total;
-            cci_evq_post(&ep->evq.done, next);
+            cci_evq_post(&ep->base.evq.done, next);
         }
     }
     return cci__rc_next_done(ep, event);
@@ -6819,9 +6803,9 @@ static int cci__rc_next_of_any(cci__rc *ep, cci_event_t **event) {
 
 static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
-    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
+    while ((next = cci_evq_next(&ep->base.evq.urgent)) != NULL) {
         if (next->pool == CCI_EVQ_STATUS) {
-            if (!cci__notices_hand_out(&ep->notices, &ep->evq, next)) continue;
+            if (!cci__notices_hand_out(&ep->base.notices, &ep->base.evq, next)) continue;
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
@@ -6829,18 +6813,18 @@ static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
-        cci_evq_return_event(&ep->evq, next);
+        cci_evq_return_event(&ep->base.evq, next);
     }
     return CCI_EAGAIN;
 }
 
 static inline int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next = ep->received.head;
-    if (CCI__LIKELY(next && next->pool == CCI_EVQ_RECV && ep->evq.recv_out < ep->take_quickly &&
+    if (CCI__LIKELY(next && next->pool == CCI_EVQ_RECV && ep->base.evq.recv_out < ep->take_quickly &&
                     !cci__rc_is_stale(next))) {
         if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
         ep->taken_total++;
-        ep->evq.recv_out++;
+        ep->base.evq.recv_out++;
         *event = &next->base.pub;
         return CCI_SUCCESS;
     }
@@ -6850,7 +6834,7 @@ static inline int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
 /* Completions and messages as they came; a completion comes before messages that the program leaves no space for. */
 static int cci__rc_next_in_order(cci__rc *ep, cci_event_t **event) {
     int status = CCI_ENOBUFS;
-    if ((int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
+    if ((int32_t)(ep->base.evq.done.head->state - ep->taken_total) > 0) {
         status = cci__rc_next_message(ep, event);
         if (status != CCI_ENOBUFS) return status;
     }
@@ -6860,9 +6844,10 @@ static int cci__rc_next_in_order(cci__rc *ep, cci_event_t **event) {
 
 /* Takes an event that is there: of connections first. */
 static inline int cci__rc_next(cci__rc *ep, cci_event_t **event) {
-    if (CCI__UNLIKELY(ep->evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS) return CCI_SUCCESS;
+    if (CCI__UNLIKELY(ep->base.evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS)
+        return CCI_SUCCESS;
     ep->turn++;
-    return ep->evq.done.head ? cci__rc_next_in_order(ep, event) : cci__rc_next_message(ep, event);
+    return ep->base.evq.done.head ? cci__rc_next_in_order(ep, event) : cci__rc_next_message(ep, event);
 }
 
 /* There is no event, and the program may go to sleep now. */
@@ -6881,14 +6866,14 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     if (status != CCI_SUCCESS) {
         (void)cci__rc_pump(ep, 0);
         status = cci__rc_next(ep, event);
-        if (status == CCI_EAGAIN && ep->has_fd) status = cci__rc_next_before_sleep(ep, event);
+        if (status == CCI_EAGAIN && ep->base.has_fd) status = cci__rc_next_before_sleep(ep, event);
     }
     if (status != CCI_SUCCESS) {
         *event = NULL;
-        if (ep->evq.recv_out > 0 && ep->evq.recv_out >= ep->evq.recv_limit)
+        if (ep->base.evq.recv_out > 0 && ep->base.evq.recv_out >= ep->base.evq.recv_limit)
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
-    ep->os_handle.is_awake = status == CCI_SUCCESS;
+    ep->base.os_handle.is_awake = status == CCI_SUCCESS;
     if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
@@ -6896,23 +6881,23 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
 
 static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    if (!ep->has_fd) return CCI_EINVAL;
+    if (!ep->base.has_fd) return CCI_EINVAL;
     cci__rc_lock(ep);
 #ifdef CCI_NO_WAKE
     (void)flags;
 #else
-    if (flags != ep->wakes.classes) {
-        cci__wakes_choose(&ep->wakes, flags);
+    if (flags != ep->base.wakes.classes) {
+        cci__wakes_choose(&ep->base.wakes, flags);
         if (cci__rc_thread_works(ep)) { /* the thread looks at the clock */
-            ep->os_handle.armed_ns = CCI__NEVER;
-            ep->link->arm(ep->handle, ep->os_handle.readable, CCI__NEVER);
+            ep->base.os_handle.armed_ns = CCI__NEVER;
+            ep->base.link->arm(ep->base.handle, ep->base.os_handle.readable, CCI__NEVER);
         }
-        ep->info.hold(ep->handle, cci__rc_thread_works(ep));
+        ep->base.info.hold(ep->base.handle, cci__rc_thread_works(ep));
     }
 #endif
     (void)cci__rc_pump(ep, 1);
     (void)cci__rc_poll(ep);
-    ep->os_handle.is_awake = 0;
+    ep->base.os_handle.is_awake = 0;
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return CCI_SUCCESS;
@@ -6924,12 +6909,13 @@ static int cci__rc_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
     uint64_t at;
     int is_due;
     cci__rc_lock(ep);
-    ep->now_ns = ep->link->now(ep->handle);
-    ep->polls.left = 0;
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
+    ep->base.polls.left = 0;
     if (ep->undated_count > 0) cci__rc_date(ep);
-    is_due = ep->evq.urgent.head || ep->evq.done.head || (ep->received.head && ep->evq.recv_out < ep->evq.recv_limit);
+    is_due = ep->base.evq.urgent.head || ep->base.evq.done.head ||
+             (ep->received.head && ep->base.evq.recv_out < ep->base.evq.recv_limit);
     at = is_due ? 0 : cci__rc_deadline(ep);
-    *ns = cci__ns_until(at, ep->now_ns);
+    *ns = cci__ns_until(at, ep->base.now_ns);
     cci__rc_unlock(ep);
     return CCI_SUCCESS;
 }
@@ -6941,7 +6927,7 @@ static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
     }
     if (event->base.pub.type == CCI_EVENT_NONE) return CCI_EINVAL;
     if (event->pool == CCI_EVQ_STATUS) {
-        cci__notices_return(&ep->notices, &ep->evq, event);
+        cci__notices_return(&ep->base.notices, &ep->base.evq, event);
         cci__rc_arm(ep); /* there may be more to tell */
         return CCI_SUCCESS;
     }
@@ -6953,10 +6939,10 @@ static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
     if (event->pool == CCI_EVQ_CONTROL) {
         if (event->base.pub.type == CCI_EVENT_CONNECT)
             cci_release(cci_conn_take_answer(event->base.pub.connect.data_ptr));
-        cci_evq_return_event(&ep->evq, event);
+        cci_evq_return_event(&ep->base.evq, event);
         return CCI_SUCCESS;
     }
-    ep->evq.recv_out--;
+    ep->base.evq.recv_out--;
     cci__rc_return_message(ep, event);
     return CCI_SUCCESS;
 }
@@ -6975,7 +6961,7 @@ static int cci__rc_return_event(cci_event_base_t *base) {
 static int cci__rc_set_send_count(cci__rc *ep, uint32_t count) {
     if (count == 0 || count > CCI__RC_MAX_BUFS) return CCI_ERANGE;
     if (count > ep->total_messages && !cci__rc_add_messages(ep, count - ep->total_messages)) return CCI_ENOMEM;
-    ep->send_buf_count = count;
+    ep->base.send_buf_count = count;
     cci__rc_set_pace(ep);
     return CCI_SUCCESS;
 }
@@ -6983,7 +6969,7 @@ static int cci__rc_set_send_count(cci__rc *ep, uint32_t count) {
 /* Buffers that are posted can't be taken back: they are parked as they return. */
 static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
     if (count == 0 || count > ep->srq_depth) return CCI_ERANGE;
-    ep->recv_buf_count = count;
+    ep->base.recv_buf_count = count;
     while (ep->parked && ep->active_buffers < count) {
         cci__rc_buffer *buffer = (cci__rc_buffer *)(void *)ep->parked;
         ep->parked = buffer->event.next;
@@ -6993,16 +6979,16 @@ static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
     cci__rc_repost(ep);
     if ((count > ep->total_buffers && !cci__rc_add_buffers(ep, count - ep->total_buffers)) ||
         !cci__rc_add_plain(ep, count)) {
-        ep->recv_buf_count = cci__min32(ep->total_buffers, ep->total_plain);
+        ep->base.recv_buf_count = cci__min32(ep->total_buffers, ep->total_plain);
         return CCI_ENOMEM;
     }
-    ep->evq.recv_limit = count;
+    ep->base.evq.recv_limit = count;
     cci__rc_set_pace(ep);
     return CCI_SUCCESS;
 }
 
 static void cci__rc_set_keepalive(cci__rc *ep, cci__rc_conn *conn, uint32_t keepalive_us) {
-    conn->keepalive_us = keepalive_us;
+    conn->conn.keepalive_us = keepalive_us;
     conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->conn.state == CCI_CONN_BROKEN) {
         if (keepalive_us) cci__rc_post_keepalive(ep, conn); /* there is nobody to answer */
@@ -7014,7 +7000,7 @@ static void cci__rc_set_keepalive(cci__rc *ep, cci__rc_conn *conn, uint32_t keep
 
 #ifndef CCI_NO_STATS
 static int cci__rc_set_counting(cci__rc *ep, uint32_t value) {
-    int status = cci__tallies_set(&ep->tallies, value, ep->conns.slab_count);
+    int status = cci__tallies_set(&ep->base.tallies, value, ep->base.conns.slab_count);
     cci__rc_set_pace(ep);
     return status;
 }
@@ -7026,18 +7012,18 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     uint32_t value, i;
     memcpy(&value, val, sizeof value);
     cci__rc_lock(ep);
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->send_timeout_us = value; break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->base.send_timeout_us = value; break;
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__rc_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__rc_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
-        status = cci__notices_set(&ep->notices, &ep->base, value, ep->conns.slab_count);
-        if (status == CCI_SUCCESS) ep->event_mask = value;
+        status = cci__notices_set(&ep->base.notices, &ep->base.api, value, ep->base.conns.slab_count);
+        if (status == CCI_SUCCESS) ep->base.event_mask = value;
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
-        ep->keepalive_us = value;
-        for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        ep->base.keepalive_us = value;
+        for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
             cci__rc_conn *conn = cci__rc_at(ep, i);
             if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) && cci__rc_is_reliable(conn))
                 cci__rc_set_keepalive(ep, conn, value);
@@ -7057,15 +7043,15 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
 
 static void cci__rc_caps(const cci__rc *ep, cci_caps_t *caps) {
     *caps = cci__rc_device_caps;
-    caps->max_send_size = ep->max_send_size;
+    caps->max_send_size = ep->base.max_send_size;
     caps->max_recv_bufs = ep->srq_depth;
 }
 
 /* The URI of a peer, or for NULL that of the endpoint. */
 static int cci__rc_uri(cci__rc *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
-    int status =
-        peer ? ep->link->text(ep->handle, peer, text, sizeof text) : ep->link->address(ep->handle, text, sizeof text);
+    int status = peer ? ep->base.link->text(ep->base.handle, peer, text, sizeof text)
+                      : ep->base.link->address(ep->base.handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri("verbs", text, uri) : status;
 }
 
@@ -7074,16 +7060,16 @@ static int cci__rc_uri(cci__rc *ep, const cci_link_addr_t *peer, char **uri) {
 static void cci__rc_endpoint_stats(const cci__rc *ep, cci_endpt_stats_t *stats) {
     uint32_t messages = cci_evq_count(&ep->received);
     memset(stats, 0, sizeof *stats);
-    cci_conn_count(&ep->conns, &stats->connections_open, &stats->connections_opening);
+    cci_conn_count(&ep->base.conns, &stats->connections_open, &stats->connections_opening);
     stats->connections_active = ep->pairs;
-    stats->events_waiting = messages + cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
-    stats->recv_buffers_used = messages + ep->evq.recv_out;
+    stats->events_waiting = messages + cci_evq_count(&ep->base.evq.urgent) + cci_evq_count(&ep->base.evq.done);
+    stats->recv_buffers_used = messages + ep->base.evq.recv_out;
     stats->send_buffers_used = ep->used_messages;
 }
 
 static void cci__rc_connection_stats(const cci__rc *ep, const cci__rc_conn *conn, cci_conn_stats_t *stats) {
     memset(stats, 0, sizeof *stats);
-    if (ep->tallies.counted) cci__tally_tell(cci__tally_at(&ep->tallies, conn->conn.index), stats);
+    if (ep->base.tallies.counted) cci__tally_tell(cci__tally_at(&ep->base.tallies, conn->conn.index), stats);
     stats->operations_pending = conn->waiting + (conn->posted - conn->retired);
     stats->is_active = conn->qp != NULL;
 }
@@ -7094,11 +7080,11 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     int status = CCI_SUCCESS;
     cci__rc_lock(ep);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->send_timeout_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->recv_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->base.send_timeout_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->base.recv_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->base.send_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->base.keepalive_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->base.event_mask, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, NULL, (char **)val); break;
     case CCI_OPT_CAPS: cci__rc_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
@@ -7109,13 +7095,13 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
 #else
     case CCI_OPT_ENDPT_STATS: cci__rc_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
-    case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->tallies, val); break;
+    case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->base.tallies, val); break;
 #endif
 #ifdef CCI_NO_WAKE
     case CCI_OPT_ENDPT_SEND_FD: status = CCI_ERR_NOT_IMPLEMENTED; break;
 #else
     case CCI_OPT_ENDPT_SEND_FD:
-        status = ep->has_fd ? cci__wakes_open(&ep->wakes, val) : (int)CCI_EINVAL;
+        status = ep->base.has_fd ? cci__wakes_open(&ep->base.wakes, val) : (int)CCI_EINVAL;
         cci__rc_arm(ep);
         break;
 #endif
@@ -7132,13 +7118,13 @@ static int cci__rc_set_connection_opt(struct cci_connection *connection, cci_opt
     uint32_t value;
     memcpy(&value, val, sizeof value);
     cci__rc_lock(ep);
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     if (name == CCI_OPT_CONN_CONTEXT)
         memcpy(&conn->conn.pub.context, val, sizeof(void *));
     else if (!cci__rc_is_reliable(conn))
         status = CCI_EINVAL;
     else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
-        conn->send_timeout_us = value;
+        conn->conn.send_timeout_us = value;
     else
         cci__rc_set_keepalive(ep, conn, value);
     cci__rc_arm(ep);
@@ -7165,7 +7151,8 @@ static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt
         cci__rc_caps(ep, (cci_caps_t *)val);
         cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
     } else
-        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->conn.send_timeout_us : &conn->conn.keepalive_us,
+               sizeof(uint32_t));
     cci__rc_unlock(ep);
     return status;
 }
@@ -7192,15 +7179,15 @@ static inline cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *
 
 /* More items for messages. 0: there are as many as there may be, or there is no memory. */
 static int cci__rc_more_messages(cci__rc *ep) {
-    uint32_t more = cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS);
-    return ep->used_messages < ep->send_buf_count && cci__rc_may_grow(ep) &&
+    uint32_t more = cci__min32(ep->base.send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS);
+    return ep->used_messages < ep->base.send_buf_count && cci__rc_may_grow(ep) &&
            cci__rc_grown(ep, cci__rc_add_messages(ep, more));
 }
 
 /* The same for a message that needs a closer look; 0: there is none to be had. */
 static CCI__RARE int cci__rc_look_closer(cci__rc *ep, const cci__rc_conn *conn, uint32_t length) {
-    if ((!ep->free_messages || ep->used_messages >= ep->send_buf_count) && !cci__rc_more_messages(ep)) return 0;
-    CCI__STATS(if (ep->tallies.counted) cci__tally_issued(&ep->tallies, conn->conn.index, length));
+    if ((!ep->free_messages || ep->used_messages >= ep->base.send_buf_count) && !cci__rc_more_messages(ep)) return 0;
+    CCI__STATS(if (ep->base.tallies.counted) cci__tally_issued(&ep->base.tallies, conn->conn.index, length));
     (void)conn, (void)length;
     return 1;
 }
@@ -7254,10 +7241,10 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     tx.piece[0].length = CCI__HEADER_SIZE;
     tx.piece[1].data = item->data;
     tx.piece[1].length = length;
-    sent = ep->link->send(ep->handle, &tx, 1);
+    sent = ep->base.link->send(ep->base.handle, &tx, 1);
     cci__rc_free_item(ep, item);
     if (sent != 1) {
-        CCI__STATS(if (ep->tallies.counted) cci__tally_refused(&ep->tallies, conn->conn.index, length));
+        CCI__STATS(if (ep->base.tallies.counted) cci__tally_refused(&ep->base.tallies, conn->conn.index, length));
         return CCI_ENOBUFS;
     }
     if (op) {
@@ -7349,7 +7336,7 @@ static void cci__rc_stop_borrowing(cci__rc *ep, uint32_t region) {
     uint32_t i;
     while (ep->borrowed > 0 && cci__rc_poll(ep) > 0) {
     }
-    for (i = 0; ep->borrowed > 0 && i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+    for (i = 0; ep->borrowed > 0 && i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state != CCI_CONN_FREE) cci__rc_copy_borrowed(ep, conn, region);
     }
@@ -7414,7 +7401,7 @@ static int cci__rc_send_locked(cci__rc *ep, cci__rc_conn *conn, const struct iov
     cci__rc_op *op;
     int status;
     if (CCI__UNLIKELY(conn->conn.state != CCI_CONN_OPEN))
-        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+        return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     op = cci__rc_new_op(ep, conn, context, flags, &status);
     if (status != CCI_SUCCESS) return status;
     status = CCI__LIKELY(cci__rc_is_reliable(conn)) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
@@ -7437,8 +7424,8 @@ static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *
     }
     cci__rc_lock(ep);
     status = cci__rc_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
-    CCI__WAKES(if (CCI__UNLIKELY(ep->wakes.has_fd)) cci__wakes_note(&ep->wakes, conn->conn.index % CCI__CONN_MOST,
-                                                                    (uint32_t)length, status == CCI_ENOBUFS));
+    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.has_fd)) cci__wakes_note(
+        &ep->base.wakes, conn->conn.index % CCI__CONN_MOST, (uint32_t)length, status == CCI_ENOBUFS));
     if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
@@ -7592,11 +7579,11 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     cci__rc_op *op;
     uint32_t most;
     int status;
-    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     local = cci_rma_address(&ep->rma, call->local.tag, call->local.region, call->local_offset, call->length, 0);
     if (!local || !cci__rc_is_permitted(conn, call, remote)) return CCI_ERR_RMA_HANDLE;
     if (CCI__LISTS(call->flags & CCI_PIECE_CHECK)) return CCI_SUCCESS;
-    most = cci__max32(ep->send_buf_count, CCI__RC_RMAS);
+    most = cci__max32(ep->base.send_buf_count, CCI__RC_RMAS);
     if (!ep->free_rmas &&
         (ep->total_rmas >= most || !cci__rc_add_rmas(ep, cci__min32(most - ep->total_rmas, CCI__RC_MORE_RMAS))))
         return CCI_ENOBUFS;
@@ -7633,8 +7620,8 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         message->is_fenced = item->kind == CCI__RC_READ_ITEM;
         cci__rc_append(ep, conn, message);
     }
-    CCI__STATS(if (ep->tallies.counted)
-                   cci__tally_rma(cci__tally_at(&ep->tallies, conn->conn.index), call->flags, call->length));
+    CCI__STATS(if (ep->base.tallies.counted)
+                   cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), call->flags, call->length));
     cci__rc_issued(ep, conn, 1);
     return call->flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }

@@ -112,7 +112,7 @@ static cci__dconn_t *dconn_of(cci_connection_t *connection) {
 }
 
 static sim_endpoint_t *sim_of(cci_endpoint_t *endpoint) {
-    return (sim_endpoint_t *)dgram_of(endpoint)->handle;
+    return (sim_endpoint_t *)dgram_of(endpoint)->base.handle;
 }
 
 static void inject(uint32_t number, const void *bytes, uint32_t length) {
@@ -267,7 +267,7 @@ static void connect_to_victim(cci_conn_attribute_t attribute) {
 
 static void open_victim(void) {
     assert_int_equal(cci_create_endpoint(NULL, 0, &victim, NULL), CCI_SUCCESS);
-    victim_handle = dgram_of(victim)->handle;
+    victim_handle = dgram_of(victim)->base.handle;
 }
 
 static void open_both(void) {
@@ -373,7 +373,7 @@ static void insider_connect(insider_t *insider, uint32_t number, uint8_t attribu
     length = write_request(packet, attribute, 7, insider->token, 0, 0, 0, 0);
     inject(number, packet, length);
     drain();
-    insider->conn = (cci__dconn_t *)(void *)cci_conn_find_request(&dgram_of(victim)->conns, &address, 7, insider->token);
+    insider->conn = (cci__dconn_t *)(void *)cci_conn_find_request(&dgram_of(victim)->base.conns, &address, 7, insider->token);
     assert_non_null(insider->conn);
     insider->pub = &insider->conn->conn.pub;
     cci_conn_write_header(packet, CCI__PKT_CONFIRM, 0, insider->conn->conn.index, insider->conn->conn.token, 7, 0);
@@ -615,14 +615,14 @@ static void early_messages_of_one_connection_leave_their_share_to_others(void **
         insider_says(&insiders[0], frames, (uint32_t)(put_message(frames, 0, n, 8) - frames));
     drain();
     i = insiders[0].conn->active->rel.buffers_held;
-    print_message("one connection holds %u of %u buffers\n", i, dgram_of(victim)->recv_buf_count);
-    assert_true(i > 100 && i <= dgram_of(victim)->recv_buf_count * 3 / 4 * 3 / 4);
-    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
+    print_message("one connection holds %u of %u buffers\n", i, dgram_of(victim)->base.recv_buf_count);
+    assert_true(i > 100 && i <= dgram_of(victim)->base.recv_buf_count * 3 / 4 * 3 / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->base.recv_buf_count / 4);
     for (n = 1; n <= 1000; n++)
         for (i = 1; i < count; i++)
             insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, n, 8) - frames));
     drain();
-    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->base.recv_buf_count / 4);
     for (i = 1; i < count; i++)
         assert_true(insiders[i].conn->active->rel.buffers_held >= 8);
     sim.reorder_per_mille = 500; /* an honest peer needs some of it too */
@@ -651,13 +651,13 @@ static void early_messages_do_not_keep_others_from_connecting(void **state) {
         for (n = 1; n <= 1000; n++)
             insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, n, 8) - frames));
     drain();
-    assert_true(dgram_of(victim)->pool.buffers_held > dgram_of(victim)->recv_buf_count / 2);
+    assert_true(dgram_of(victim)->pool.buffers_held > dgram_of(victim)->base.recv_buf_count / 2);
     begin_ns = sim.now_ns;
     ask_for_connection(client, CCI_CONN_ATTR_RO);
     while (client_count == 0 && sim.now_ns - begin_ns < 60000 * CCI__MS)
         run(1);
     print_message("8 peers hold %u of %u buffers: a connect took %u ms\n", dgram_of(victim)->pool.buffers_held,
-                  dgram_of(victim)->recv_buf_count, (unsigned)((sim.now_ns - begin_ns) / CCI__MS));
+                  dgram_of(victim)->base.recv_buf_count, (unsigned)((sim.now_ns - begin_ns) / CCI__MS));
     assert_int_equal(client_count, 1);
     assert_true(sim.now_ns - begin_ns < 1000 * CCI__MS);
 }
@@ -675,7 +675,7 @@ static void messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_oth
     drain();
     print_message("100 connections hold %u buffers with messages that wait\n", dgram_of(victim)->pool.buffers_held);
     assert_true(dgram_of(victim)->pool.buffers_held > 300);
-    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->base.recv_buf_count / 4);
     assert_true(honest_message_ms() < 1000);
 }
 
@@ -718,7 +718,7 @@ static void unreliable_fragments_leave_buffers_to_others_and_go_after_a_second(v
             insider_says(&insiders[i], frames, (uint32_t)(put_fragment(frames, n, 0, 100, 1400) - frames));
     drain();
     assert_true(dgram_of(victim)->pool.buffers_held > 100);
-    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->base.recv_buf_count / 4);
     assert_true(honest_message_ms() < 1000);
     run_ms(3000);
     assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
@@ -752,7 +752,7 @@ static void pieces_that_anybody_sends_to_a_group_leave_buffers_to_others(void **
         group_says(SPOOFED + n, frames, (uint32_t)(put_fragment(frames, n, 0, 100, 1400) - frames));
     drain();
     assert_true(dgram_of(victim)->pool.buffers_held > 4);
-    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->base.recv_buf_count / 4);
     assert_true(honest_message_ms() < 1000);
     run_ms(3000);
     assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
@@ -762,7 +762,7 @@ static void pieces_that_anybody_sends_to_a_group_leave_buffers_to_others(void **
     while (count < 64 && cci_get_event(victim, &taken[count]) == CCI_SUCCESS)
         count++;
     assert_true(count > 16);
-    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->base.recv_buf_count / 4);
     assert_true(honest_message_ms() < 1000);
     while (count > 0)
         assert_int_equal(cci_return_event(taken[--count]), CCI_SUCCESS);
@@ -1316,17 +1316,17 @@ static void a_million_spoofed_requests_take_no_memory_and_honest_peers_still_con
             flat = memory_bytes;
         if (i > MILLIONS / 20)
             assert_true(memory_bytes == flat);
-        assert_true(dgram_of(victim)->conns.unproven <= CCI__CONN_UNPROVEN);
+        assert_true(dgram_of(victim)->base.conns.unproven <= CCI__CONN_UNPROVEN);
     }
     drain();
     print_message("%u requests, %u connections at most, memory flat at %u KB; 100 honest clients connected in at most %u ms\n",
-                  MILLIONS, dgram_of(victim)->conns.slab_count * CCI__CONN_SLAB, (unsigned)(flat / 1024), (unsigned)slowest);
+                  MILLIONS, dgram_of(victim)->base.conns.slab_count * CCI__CONN_SLAB, (unsigned)(flat / 1024), (unsigned)slowest);
     assert_int_equal(client_count, 100);
     assert_int_equal(refused_count, 0);
     assert_true(slowest < 2000);
     run_ms(40000); /* and what was half open is gone */
-    assert_int_equal(dgram_of(victim)->conns.used, 100);
-    assert_int_equal(dgram_of(victim)->conns.unproven, 0);
+    assert_int_equal(dgram_of(victim)->base.conns.used, 100);
+    assert_int_equal(dgram_of(victim)->base.conns.unproven, 0);
 }
 
 static void spoofed_requests_that_wait_leave_buffers_to_honest_peers(void **state) {
@@ -1364,12 +1364,12 @@ static void requests_that_are_never_completed_do_not_keep_others_out(void **stat
         sim_make_address(&address, 1, SPOOFED + i % 3);
         inject(SPOOFED + i % 3, packet,
                write_request(packet, 0, i, token,
-                             cci_conn_cookie(&dgram_of(victim)->conns, &address, i, token, dgram_of(victim)->conns.epoch), 1000, 200, 0));
+                             cci_conn_cookie(&dgram_of(victim)->base.conns, &address, i, token, dgram_of(victim)->base.conns.epoch), 1000, 200, 0));
         drain();
     }
     print_message("2,000 begun requests hold %u of %u buffers\n",
-                  dgram_of(victim)->recv_buf_count - cci__dgram_buffers_left(dgram_of(victim)), dgram_of(victim)->recv_buf_count);
-    assert_true(cci__dgram_buffers_left(dgram_of(victim)) > dgram_of(victim)->recv_buf_count / 2);
+                  dgram_of(victim)->base.recv_buf_count - cci__dgram_buffers_left(dgram_of(victim)), dgram_of(victim)->base.recv_buf_count);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) > dgram_of(victim)->base.recv_buf_count / 2);
     assert_int_equal(cci_get_opt(victim, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
     assert_int_equal(cci_connect(client, uri, data, sizeof data, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
     free(uri);
@@ -1782,7 +1782,7 @@ static cci__dconn_t *leave_a_client_waiting(void) {
     ask_for_connection(client, CCI_CONN_ATTR_RO);
     while (undecided_count == 0)
         run(1);
-    return (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->conns, 0);
+    return (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->base.conns, 0);
 }
 
 static void forged_answers_do_not_touch_a_connecting_client(void **state) {
@@ -1819,10 +1819,10 @@ static void forged_answers_do_not_touch_a_connecting_client(void **state) {
 /* A client that seeks a service by name, and where it may ask; all that it sends is accounted for. */
 static cci__dconn_t *let_a_client_seek(cci_conn_name_t *name) {
     open_both();
-    victim_handle = dgram_of(client)->handle;
+    victim_handle = dgram_of(client)->base.handle;
     assert_int_equal(cci_conn_hash_name("storage", name), CCI_SUCCESS);
     assert_int_equal(cci_connect(client, "sim://host/storage", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
-    return (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->conns, 0);
+    return (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->base.conns, 0);
 }
 
 /* What an attacker says to it: NOT_HERE, BUSY or COOKIE, in the name of each place of the service and of others. `token` is the
@@ -2161,7 +2161,7 @@ static void over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm(void **s
     address.sin_port = htons((uint16_t)port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     before = memory_bytes;
-    buffers = dgram_of(victim)->evq.buffer_total + dgram_of(client)->evq.buffer_total;
+    buffers = dgram_of(victim)->base.evq.buffer_total + dgram_of(client)->base.evq.buffer_total;
     for (i = 0; i < MILLIONS / 10; i++) {
         uint32_t length = 24 + (uint32_t)guess() % 200, k;
         for (k = 0; k < length; k++)
@@ -2185,10 +2185,10 @@ static void over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm(void **s
     print_message("over UDP: %u KB sent blindly, %u KB came back\n", (unsigned)(sent / 1000), (unsigned)(answered / 1000));
     assert_true(answered > 0);
     assert_true(answered <= sent);
-    buffers = dgram_of(victim)->evq.buffer_total + dgram_of(client)->evq.buffer_total - buffers;
+    buffers = dgram_of(victim)->base.evq.buffer_total + dgram_of(client)->base.evq.buffer_total - buffers;
     before += (size_t)buffers * (dgram_of(victim)->buffer_size + 64);
     assert_true(memory_bytes - before <= CCI__CONN_SLAB * sizeof(cci__dconn_t) + 16 * CCI__DGRAM_SLAB); /* and some slabs */
-    assert_true(dgram_of(victim)->conns.unproven <= CCI__CONN_UNPROVEN);
+    assert_true(dgram_of(victim)->base.conns.unproven <= CCI__CONN_UNPROVEN);
     connect_to_victim(CCI_CONN_ATTR_RU); /* and others still connect */
     both_ways();
     assert_int_equal(failed_count, 0);

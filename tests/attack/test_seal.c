@@ -103,7 +103,7 @@ static cci__dgram_t *dgram_of(cci_endpoint_t *endpoint) {
 }
 
 static uint32_t number_at(cci_endpoint_t *endpoint) {
-    return ((sim_endpoint_t *)dgram_of(endpoint)->handle)->number;
+    return ((sim_endpoint_t *)dgram_of(endpoint)->base.handle)->number;
 }
 
 static void take_event(cci_event_t *event) {
@@ -669,7 +669,7 @@ static void nonces_never_repeat_over_losses_connections_and_restarts(void **stat
 
 /* The address that a NAT gives to what an endpoint sends. */
 static void move_to(cci_endpoint_t *endpoint, uint8_t address) {
-    ((sim_endpoint_t *)dgram_of(endpoint)->handle)->address.bytes[20] = address;
+    ((sim_endpoint_t *)dgram_of(endpoint)->base.handle)->address.bytes[20] = address;
 }
 
 static cci__dconn_t *dconn_of(cci_connection_t *connection) {
@@ -817,7 +817,7 @@ static void with_a_wrong_key_a_connection_times_out_and_the_log_says_why(void **
     never_connects(3);
     assert_true(dgram_of(server)->packets_forged > 2);
     assert_int_equal(warnings, 1);
-    assert_int_equal(dgram_of(server)->conns.used, 0);
+    assert_int_equal(dgram_of(server)->base.conns.used, 0);
     seal_state.secret_of_client = 1;
     connect_both(CCI_CONN_ATTR_RO);
 }
@@ -831,7 +831,7 @@ static void a_client_without_a_key_can_not_connect_and_a_server_without_one_does
     assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
     assert_int_equal(cci_connect(client, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), CCI_ERR_NOT_FOUND);
     free(uri);
-    assert_int_equal(dgram_of(client)->conns.used, 0);
+    assert_int_equal(dgram_of(client)->base.conns.used, 0);
     seal_state.secret_of_client = 1;
     seal_state.secret_of_server = 0;
     never_connects(3);
@@ -892,7 +892,7 @@ static void a_close_that_an_observer_could_make_does_not_end_a_sealed_connection
     run(1000);
     assert_int_equal(conn->conn.state, CCI_CONN_BROKEN);
     assert_int_equal(conn->peer.life.at.end_status, CCI_SUCCESS);
-    assert_int_equal(dgram_of(client)->conns.used, 0); /* the answer opened */
+    assert_int_equal(dgram_of(client)->base.conns.used, 0); /* the answer opened */
 }
 
 /* Whoever sees a packet knows index and token: what is sealed must not be had for less. */
@@ -978,7 +978,7 @@ static void the_secret_of_resets_is_not_told_while_a_connection_is_being_made(vo
     tamper = count_resets;
     ask(CCI_CONN_ATTR_RO, NULL, 0, 5);
     run(20);
-    conn = cci_conn_at(&dgram_of(client)->conns, 0);
+    conn = cci_conn_at(&dgram_of(client)->base.conns, 0);
     assert_int_equal(conn->state, CCI_CONN_CONNECTING);
     memset(bytes, 0, sizeof bytes);
     for (i = 0; i < 4; i++) {
@@ -1277,7 +1277,7 @@ static int watch_cookies(packet_t *packet) {
     if (packet->bytes[1] == CCI__PKT_COOKIE) {
         cookies++;
         keys_at_cookie = seal_state.given;
-        assert_int_equal(dgram_of(server)->conns.used, 0);
+        assert_int_equal(dgram_of(server)->base.conns.used, 0);
     }
     return 1;
 }

@@ -154,7 +154,7 @@ static void *be_server(void *which) {
         }
         __atomic_add_fetch(&board->rests, 1, __ATOMIC_SEQ_CST);
     }
-    board->handed_over[number] = ((cci__udp_link *)((cci__dgram_t *)(uintptr_t)endpoint)->handle)->share.handed_over;
+    board->handed_over[number] = ((cci__udp_link *)((cci__dgram_t *)(uintptr_t)endpoint)->base.handle)->share.handed_over;
     return NULL;
 }
 

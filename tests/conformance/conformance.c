@@ -5976,7 +5976,7 @@ static pair_t pair_with_sleeper(cci_conn_attribute_t attribute) {
 
 static int is_readable(void) {
     const cci__dgram_t *ep = (const cci__dgram_t *)(uintptr_t)sleeper->ep;
-    return on_sim ? ((const sim_endpoint_t *)ep->handle)->is_readable : poll_fd(sleeper_fd, 0) == 1;
+    return on_sim ? ((const sim_endpoint_t *)ep->base.handle)->is_readable : poll_fd(sleeper_fd, 0) == 1;
 }
 
 /* The sleeper was woken, works, takes no event, and looks whether it may sleep on. */
@@ -6867,7 +6867,7 @@ TEST(hostile_requests, ON_VERBS, "requests of those who don't prove their addres
     round_trip(&pair);
     elapse(20 * MILLISECOND_NS);
     assert_int_equal(live_bytes, before);
-    assert_int_equal(((cci__rc *)(void *)(uintptr_t)b->ep)->conns.used, 1);
+    assert_int_equal(((cci__rc *)(void *)(uintptr_t)b->ep)->base.conns.used, 1);
     assert_true(is_quiet(a));
     assert_true(is_quiet(b));
     cci__verbs_close(link);
@@ -7436,7 +7436,7 @@ static void make_ud(void) {
 static void stop_queue_pairs(side_t *side) {
     cci__rc *ep = (cci__rc *)(void *)(uintptr_t)side->ep;
     uint32_t i;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state != CCI_CONN_FREE && conn->qp != NULL) {
             assert_int_equal(cci__rc_modify(ep, conn, IBV_QPS_ERR), 0);

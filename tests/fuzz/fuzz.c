@@ -1464,9 +1464,9 @@ static void check_stock(const side_t *side) {
     FUZZ_CHECK(ep->pool.record_free == ep->pool.record_total, "records of what was sent are lost");
     FUZZ_CHECK(ep->pool.part_free == ep->pool.part_total, "parts are lost");
     FUZZ_CHECK(list_length(&ep->rma.chunks) == CCI__DGRAM_CHUNKS, "chunks are lost");
-    FUZZ_CHECK(ep->evq.recv_out == 0, "events are lost");
-    FUZZ_CHECK(ep->evq.free_buffer_count + CCI__DGRAM_BATCH_RX == ep->evq.buffer_total, "receive buffers are lost");
-    FUZZ_CHECK(ep->conns.used == ep->closing && ep->conns.unproven == 0, "connections are lost");
+    FUZZ_CHECK(ep->base.evq.recv_out == 0, "events are lost");
+    FUZZ_CHECK(ep->base.evq.free_buffer_count + CCI__DGRAM_BATCH_RX == ep->base.evq.buffer_total, "receive buffers are lost");
+    FUZZ_CHECK(ep->base.conns.used == ep->base.closing && ep->base.conns.unproven == 0, "connections are lost");
 }
 
 static void open_side(uint8_t number, cci_device_t *device) {
@@ -1477,7 +1477,7 @@ static void open_side(uint8_t number, cci_device_t *device) {
     if (world.is_named && number == 1) {
         cci_conn_name_t name;
         FUZZ_CHECK(cci_conn_hash_name("storage", &name) == CCI_SUCCESS, "no name");
-        inside(side)->conns.name = name.id; /* without what else a name takes of the system */
+        inside(side)->base.conns.name = name.id; /* without what else a name takes of the system */
     }
     for (i = 0; i < 3; i++) {
         fuzz_window_fill(&side->window[i], number * 3u + i);

@@ -129,7 +129,7 @@ static uint32_t number_of(cci_endpoint_t *endpoint, cci_opt_name_t name) {
 /* What the endpoint's socket says about an option; family 4 or 6, 0 for the main one. */
 static int socket_option(cci_endpoint_t *endpoint, int family, int level, int name) {
     const cci__dgram_t *ep = (const cci__dgram_t *)(const void *)endpoint;
-    const cci__udp_link *link = (const cci__udp_link *)ep->handle;
+    const cci__udp_link *link = (const cci__udp_link *)ep->base.handle;
     const cci__udp_socket *from = family == 0 ? &link->socket[0] : link->of_family[family == 6];
     int value = -1;
     socklen_t length = sizeof value;
@@ -477,7 +477,7 @@ static const struct older *lives_on; /* this process does */
 /* In a process of its own: the link finds out and does without. */
 static void all_works_without_it(void **state) {
     cci_endpoint_t *endpoint = endpoint_with("mtu = 1500\nprogress = poll");
-    const cci__udp_link *link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->handle;
+    const cci__udp_link *link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->base.handle;
     (void)state;
     burst_to_itself(endpoint);
     assert_int_equal(link->mmsg, strstr(lives_on->lacks, "mmsg") == NULL);
@@ -485,7 +485,7 @@ static void all_works_without_it(void **state) {
     assert_int_equal(link->gro, strcmp(lives_on->lacks, "UDP_GRO") != 0);
     end(NULL);
     endpoint = endpoint_with("mtu = 1500\nprogress = thread");
-    link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->handle;
+    link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->base.handle;
     burst_to_itself(endpoint);
 #ifndef CCI_NO_THREADS
     while (CCI__UDP_LOAD(link->waiter.has_pwait2) != (strcmp(lives_on->lacks, "epoll_pwait2") != 0)) {
@@ -622,7 +622,7 @@ static void a_server_that_starts_after_clients_were_refused_is_found(void **stat
 /* The socket that hears of refusals is closed after a while. */
 static void what_hears_of_refusals_does_not_stay(void **state) {
     cci_endpoint_t *endpoint = endpoint_with("");
-    const cci__udp_link *link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->handle;
+    const cci__udp_link *link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->base.handle;
     cci_event_t *event;
     (void)state;
     connect_in(endpoint, deserted(), 500);

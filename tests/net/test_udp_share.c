@@ -91,7 +91,7 @@ static int end(void **state) {
 }
 
 static cci__udp_link *link_of(cci_endpoint_t *endpoint) {
-    return (cci__udp_link *)((cci__dgram_t *)(uintptr_t)endpoint)->handle;
+    return (cci__udp_link *)((cci__dgram_t *)(uintptr_t)endpoint)->base.handle;
 }
 
 /* ---- members and clients ---------------------------------------------------------------------------------------- */

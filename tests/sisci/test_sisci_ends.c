@@ -34,7 +34,7 @@ static cci__sisci *inside(cci_endpoint_t *ep) {
 }
 
 static uint32_t used(cci_endpoint_t *ep) {
-    return inside(ep)->conns.used;
+    return inside(ep)->base.conns.used;
 }
 
 static void ask_for_ends(const side_t *side) {
@@ -496,7 +496,7 @@ static void all_of_many_ends_are_told(void **state) {
     }
     AWAIT(client->user == (void *)(connection + COUNT) && accepted == COUNT);
     server->handler = NULL;
-    last = &inside(server->ep)->evq.free_events[CCI_EVQ_CONTROL];
+    last = &inside(server->ep)->base.evq.free_events[CCI_EVQ_CONTROL];
     for (i = 0; i < AT_HAND; i++) {
         TRUE(*last != NULL);
         last = &(*last)->next;
@@ -566,7 +566,7 @@ static uint64_t cost_of_closing(uint32_t count) {
             pump(server);
         }
     }
-    while (inside(client->ep)->evq.recv_out < count) {
+    while (inside(client->ep)->base.evq.recv_out < count) {
         pump(client);
         pump(server);
     }

@@ -205,7 +205,7 @@ static uint32_t interesting(const cci__sisci_link *link, const cci__sisci_link *
 /* A name that the victim has for a connection: of this link, or of another. */
 static uint32_t some_name(void) {
     cci__sisci *ep = inside(arena.victim);
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, below(4));
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, below(4));
     return conn == NULL || lie() ? (uint32_t)roll() : cci__sisci_name(conn);
 }
 

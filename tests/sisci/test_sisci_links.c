@@ -442,7 +442,7 @@ static void a_program_is_woken_when_it_returns_the_event_that_the_end_of_a_conne
     server->handler = NULL;
     request(client, CCI_CONN_ATTR_RO, 0);
     AWAIT(count_of(server, CCI_EVENT_CONNECT_REQUEST) == 1);
-    TRUE(inside(server->ep)->evq.free_events[CCI_EVQ_CONTROL] == NULL);
+    TRUE(inside(server->ep)->base.evq.free_events[CCI_EVQ_CONTROL] == NULL);
     TRUE(cci_disconnect(mine) == CCI_SUCCESS);
     AWAIT(!cci__list_empty(&inside(server->ep)->ending));
     fall_asleep(server, fd);
@@ -539,7 +539,7 @@ static void a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep(voi
     late = CCI__CONTAINER(link_of(mine)->ops.next, cci__sisci_op, node);
     client->deaf = 1;
     (void)fill_ring(its);
-    inside(client->ep)->now_ns = cci__sci_now();
+    inside(client->ep)->base.now_ns = cci__sci_now();
     cci__sisci_withdraw(inside(client->ep), link_of(mine), late);
     cci__sisci_flush(inside(client->ep));
     fall_asleep(server, fd);
@@ -934,7 +934,7 @@ static void the_clock_is_looked_at_without_looking_at_links_that_nothing_is_new_
             TRUE(cci_send(w->its[7], "here", 4, NULL, 0) == CCI_SUCCESS);
             TRUE(look_for(w, w->hub, 1) == NULL);
             cci__sisci_timers(inside(w->hub));
-            TRUE(last_op(w->its[7])->deadline_ns > inside(w->hub)->now_ns);
+            TRUE(last_op(w->its[7])->deadline_ns > inside(w->hub)->base.now_ns);
         }
         for (i = 0; i < SPOKES; i++) {
             TRUE(!was_looked_at(w->its[i]));
@@ -944,7 +944,7 @@ static void the_clock_is_looked_at_without_looking_at_links_that_nothing_is_new_
         for (i = 0; i < SPOKES; i++) {
             TRUE(was_looked_at(w->its[i]));
         }
-        TRUE(inside(w->hub)->due_ns > inside(w->hub)->now_ns && inside(w->hub)->due_ns != CCI__NEVER);
+        TRUE(inside(w->hub)->due_ns > inside(w->hub)->base.now_ns && inside(w->hub)->due_ns != CCI__NEVER);
         close_wheel(w);
     }
 }
@@ -996,7 +996,7 @@ static void a_silent_message_of_a_sleeper_has_its_whole_time(void **state) {
         inside(server->ep)->walk_ns = CCI__NEVER;
         TRUE(cci_send(its, "here", 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
         TRUE(conn->silent_mark == link->head && conn->silent_end == link->head);
-        TRUE(conn->conn.deadline_ns >= inside(server->ep)->now_ns);
+        TRUE(conn->conn.deadline_ns >= inside(server->ep)->base.now_ns);
         conn->conn.deadline_ns = CCI__NEVER;
         TRUE(cci_send(its, "here", 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS); /* that changes nothing */
         TRUE(conn->silent_mark != link->head && conn->silent_end == link->head);
@@ -1032,7 +1032,7 @@ static void a_receiver_that_had_no_buffer_between_two_looks_was_not_ready(void *
     TRUE(!cci__sisci_is_stalled(link_of(mine)));
     ep->walk_ns = 0;
     cci__sisci_timers(ep);
-    TRUE(link_of(mine)->stalled_ns == ep->now_ns);
+    TRUE(link_of(mine)->stalled_ns == ep->base.now_ns);
 }
 
 /* ---- many endpoints ----------------------------------------------------------------------------------------------------------- */

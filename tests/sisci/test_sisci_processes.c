@@ -73,7 +73,7 @@ static void scribble(cci_endpoint_t *of) {
                         line[k] = (uint8_t)next_random();
                     }
                     if (dice % 8 == 0) {
-                        memcpy(line + 8, &ep->conns.counter, 4);
+                        memcpy(line + 8, &ep->base.conns.counter, 4);
                     }
                     cci__sisci_store(line + 4, type | (dice % 3 ? length % 1100 : length) << 16);
                     cci__sisci_store(line, link->head * 2 + 1);

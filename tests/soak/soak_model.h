@@ -494,7 +494,7 @@ static int op_may_be_refused(const op_t *op) {
 
 /* Its completion waits for the program. */
 static int op_is_posted(const op_t *op) {
-    const cci_evq_event_t *event = dgram_of(&nodes[op->node])->evq.done.head;
+    const cci_evq_event_t *event = dgram_of(&nodes[op->node])->base.evq.done.head;
     for (; event != NULL; event = event->next) {
         if (event->base.pub.send.context == (void *)((uintptr_t)(op - ops) + 1)) {
             return 1;
@@ -869,7 +869,7 @@ static pools_t count_pools(const node_t *node) {
     for (kind = 0; kind < CCI__STORES; kind++)
         pools.store[kind] = kind == CCI__STORE_OPS ? count_events(ep->free_ops) : count_list(ep->stores[kind].free);
     pools.chunks = count_list(&ep->rma.chunks);
-    pools.control = count_events(ep->evq.free_events[CCI_EVQ_CONTROL]);
+    pools.control = count_events(ep->base.evq.free_events[CCI_EVQ_CONTROL]);
     return pools;
 }
 
@@ -885,10 +885,10 @@ static void check_idle(uint32_t index) {
     const cci_list_t *lent;
     uint32_t lent_count = 0, i, with[CCI__STORES] = {0};
     int kind;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) { /* an accept in vain waits for half a minute */
-        pools.control += cci_conn_at(&ep->conns, i)->state == CCI_CONN_ACCEPTED;
-        with[CCI__STORE_ANSWERS] += (cci_conn_at(&ep->conns, i)->flags & CCI__CONN_ANSWERS) != 0 &&
-                                    cci_conn_at(&ep->conns, i)->state != CCI_CONN_FREE;
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) { /* an accept in vain waits for half a minute */
+        pools.control += cci_conn_at(&ep->base.conns, i)->state == CCI_CONN_ACCEPTED;
+        with[CCI__STORE_ANSWERS] += (cci_conn_at(&ep->base.conns, i)->flags & CCI__CONN_ANSWERS) != 0 &&
+                                    cci_conn_at(&ep->base.conns, i)->state != CCI_CONN_FREE;
     }
     for (lent = ep->lent.next; lent != &ep->lent; lent = lent->next, lent_count++) {
         const cci__active_t *active = CCI__CONTAINER(lent, const cci__active_t, lent);
@@ -916,9 +916,9 @@ static void check_idle(uint32_t index) {
     REQUIRE(ORACLE_LEAK, ep->pool.block_out == 0 && ep->pool.large_out == 0 && ep->pool.middle_out == 0 && ep->pool.part_free == ep->pool.part_total &&
                              ep->pool.gap_free == ep->stores[CCI_REL_GAPS].most && ep->pool.record_free == ep->pool.record_total,
             "node %u: counts of blocks, parts, gaps and records", index);
-    REQUIRE(ORACLE_LEAK, ep->evq.recv_out == 0 && ep->evq.free_buffer_count + CCI__DGRAM_BATCH_RX == ep->evq.buffer_total,
-            "node %u: %u of %u receive buffers are free, %u events out", index, ep->evq.free_buffer_count,
-            ep->evq.buffer_total, ep->evq.recv_out);
+    REQUIRE(ORACLE_LEAK, ep->base.evq.recv_out == 0 && ep->base.evq.free_buffer_count + CCI__DGRAM_BATCH_RX == ep->base.evq.buffer_total,
+            "node %u: %u of %u receive buffers are free, %u events out", index, ep->base.evq.free_buffer_count,
+            ep->base.evq.buffer_total, ep->base.evq.recv_out);
     REQUIRE(ORACLE_LEAK, ep->backlog == 0 && cci__list_empty(&ep->inbox) && cci__list_empty(&ep->ready) &&
                              cci__list_empty(&ep->soon), "node %u: something is ready though nothing is to be done", index);
 }
@@ -931,11 +931,11 @@ static void check_empty(uint32_t index) {
     uint32_t level;
     check_idle(index);
     HAS_ALL(store[CCI__STORE_ACTIVES], ep->stores[CCI__STORE_ACTIVES].made);
-    REQUIRE(ORACLE_LEAK, ep->conns.used == 0 && ep->conns.unproven == 0 && ep->group_count == 0,
-            "node %u: %u connections and %u unproven are left", index, ep->conns.used, ep->conns.unproven);
-    REQUIRE(ORACLE_LEAK, cci__list_empty(&ep->wheel.due), "node %u: a timer is left", index);
+    REQUIRE(ORACLE_LEAK, ep->base.conns.used == 0 && ep->base.conns.unproven == 0 && ep->group_count == 0,
+            "node %u: %u connections and %u unproven are left", index, ep->base.conns.used, ep->base.conns.unproven);
+    REQUIRE(ORACLE_LEAK, cci__list_empty(&ep->base.wheel.due), "node %u: a timer is left", index);
     for (level = 0; level < CCI__WHEEL_LEVELS; level++) {
-        REQUIRE(ORACLE_LEAK, ep->wheel.occupied[level] == 0, "node %u: a timer is left", index);
+        REQUIRE(ORACLE_LEAK, ep->base.wheel.occupied[level] == 0, "node %u: a timer is left", index);
     }
 }
 

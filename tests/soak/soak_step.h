@@ -333,7 +333,7 @@ static void on_request(uint32_t node, cci_event_t *event) {
     }
     conns[id].requests = 1;
     when = mix(id + 5) % 100;
-    if (when < 60 || conns[id].must_succeed || nodes[node].undecided >= dgram_of(&nodes[node])->recv_buf_count / 8) { /* they hold buffers */
+    if (when < 60 || conns[id].must_succeed || nodes[node].undecided >= dgram_of(&nodes[node])->base.recv_buf_count / 8) { /* they hold buffers */
         decide(event, id, node);
     } else {
         nodes[node].undecided++;
@@ -484,7 +484,7 @@ static int get_event(const node_t *node, cci_event_t **event) {
     datagrams = net.datagrams + net.received - datagrams;
     bytes = net.bytes + net.received_bytes - bytes;
     REQUIRE(ORACLE_WORK, net_work <= WORK_OF_LOOK + WORK_OF_DATAGRAM * datagrams + WORK_OF_BYTE * bytes +
-                                         WORK_OF_CONNECTION * (uint64_t)dgram_of(node)->conns.used,
+                                         WORK_OF_CONNECTION * (uint64_t)dgram_of(node)->base.conns.used,
             "%lu steps of work for %lu datagrams", (unsigned long)net_work, (unsigned long)datagrams);
     totals.work += net_work;
     totals.work_at_most += WORK_ON_AVERAGE * (1 + datagrams) + WORK_OF_BYTE * bytes;
@@ -1036,7 +1036,7 @@ static void probe_connections(void) {
             conn_t *conn = &conns[i];
             if (is_reliable(conn) && conn->side[at].state == SIDE_OPEN && !conn->side[at].is_broken) {
                 if (is_sound(&conn->side[0]) && is_sound(&conn->side[1]) && conn->side[at].timeout_us >= least_us &&
-                    (dgram_of(&nodes[conn->side[!at].node])->recv_buf_count >= 64 || conn_count < 200)) {
+                    (dgram_of(&nodes[conn->side[!at].node])->base.recv_buf_count >= 64 || conn_count < 200)) {
                     left--; /* hundreds of senders and four buffers, or memory for few: some wait longer than a short time-out */
                     totals.probes++;
                     (void)soak_send(i, at, 16 + below(64), 0, 1);
@@ -1102,14 +1102,14 @@ static void check_silence(void) {
     uint64_t before = net.datagrams;
     uint32_t i, n, excused = 0;
     for (n = 0; n < node_count; n++) {
-        const cci_conn_table_t *table = &dgram_of(&nodes[n])->conns;
+        const cci_conn_table_t *table = &dgram_of(&nodes[n])->base.conns;
         uint64_t now_ns = sim.now_ns + nodes[n].link->clock_ahead_ns;
         for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
             const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(table, i);
             excused += conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns < now_ns + 2 * SEC;
             excused += conn->active && cci__path_deadline(dgram_of(&nodes[n]), conn->active->path) != CCI__NEVER;
             excused += conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_CLOSING ||
-                       (conn->keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
+                       (conn->conn.keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
         }
     }
     drive_until(sim.now_ns + SEC);
@@ -1492,7 +1492,7 @@ static void step_replay(void) {
     if (old != NULL && old->length >= CCI__HEADER_SIZE && old->bytes[1] == CCI__PKT_DATA) {
         const node_t *node = &nodes[net_node_at(net_number(&old->to))];
         net.faults[FAULT_REPLAYED_LATE] +=
-            node->endpoint != NULL && cci_conn_find(&dgram_of(node)->conns, cci__load32(old->bytes + 4),
+            node->endpoint != NULL && cci_conn_find(&dgram_of(node)->base.conns, cci__load32(old->bytes + 4),
                                                     cci__load64(old->bytes + 8)) == NULL;
     }
 }

@@ -163,7 +163,7 @@ mutant 'messages behind a withdrawal are told at once' \
 disturbing 'a child of fork goes on listening' "$(in_function cci__sci_after_fork_in_child 's/cci__sci_close_in_child(sd);/;/')"
 disturbing 'a child of fork keeps the OS handle' "$(in_function cci__sisci_forked 's/cci__sisci_close_fd(fd\[i\]);/;/')"
 mutant 'links do not hear of a fork' "$(in_function cci__fork_in_child 's/if (endpoint->forked != NULL) endpoint->forked(endpoint);/;/')"
-mutant 'a fork is not passed on to the link' "$(in_function cci__dgram_forked 's/ep->info.forked(ep->handle);/;/')"
+mutant 'a fork is not passed on to the link' "$(in_function cci__dgram_forked 's/ep->base.info.forked(ep->base.handle);/;/')"
 mutant 'a fork leaves endpoints alive in the child' "$(in_function cci__fork_in_child 's/endpoint->ops = &cci__dead_ops;/;/')"
 mutant 'a fork is not noticed' "$(in_function cci__fork_watch 's/is_watching = pthread_atfork.* == 0;/is_watching = 1;/')"
 mutant 'a fork leaves the library as it was' "$(in_function cci__fork_in_child 's/cci__core.is_forked = 1;/;/')"
@@ -174,7 +174,7 @@ unguarded 'no cookie is asked for' a_million_spoofed_requests_take_no_memory_and
 unguarded 'no cookie is asked for over UDP' over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm \
     "$(in_function cci__conn_input_request 's/table->unproven < table->unproven_most/1/')"
 unguarded 'requests take all buffers' spoofed_requests_that_wait_leave_buffers_to_honest_peers \
-    "$(in_function cci__dgram_refusal 's/reserve = ep->recv_buf_count .*DGRAM_FEW);/reserve = 0;/'); $(in_function cci__conn_input_request 's/table->unproven < table->unproven_most/1/')"
+    "$(in_function cci__dgram_refusal 's/reserve = ep->base.recv_buf_count .*DGRAM_FEW);/reserve = 0;/'); $(in_function cci__conn_input_request 's/table->unproven < table->unproven_most/1/')"
 unguarded 'a request in pieces waits for ever' requests_that_are_never_completed_do_not_keep_others_out \
     "$(in_function cci__dgram_begin_collecting 's/if (other && /if (0 \&\& /')"
 unguarded 'a reset is longer than what it answers' nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_proven \

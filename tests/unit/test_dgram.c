@@ -224,7 +224,7 @@ static cci__dconn_t *dconn_of(cci_connection_t *connection) {
 }
 
 static sim_endpoint_t *sim_of(cci_endpoint_t *endpoint) {
-    return (sim_endpoint_t *)dgram_of(endpoint)->handle;
+    return (sim_endpoint_t *)dgram_of(endpoint)->base.handle;
 }
 
 static void take_event(cci_event_t *event) {
@@ -491,8 +491,8 @@ static void odd_segments_side_by_side_find_buffers_however_few_there_are(void **
         run(200);
         assert_int_equal(failed_count, 0);
         assert_int_equal(received_count, issued);
-        assert_int_equal(dgram_of(server)->evq.buffer_total, count + CCI__DGRAM_BATCH_RX);
-        assert_int_equal(dgram_of(server)->evq.free_buffer_count, count);
+        assert_int_equal(dgram_of(server)->base.evq.buffer_total, count + CCI__DGRAM_BATCH_RX);
+        assert_int_equal(dgram_of(server)->base.evq.free_buffer_count, count);
     }
     assert_true(issued > 300);
     assert_true(longest_train > 4);
@@ -524,8 +524,8 @@ static void a_message_that_others_wait_for_has_room_when_buffers_become_fewer(vo
         run_until(&received_count, issued);
         run(200);
         assert_int_equal(failed_count, 0);
-        assert_int_equal(dgram_of(server)->evq.buffer_total, count + CCI__DGRAM_BATCH_RX);
-        assert_int_equal(dgram_of(server)->evq.free_buffer_count, count);
+        assert_int_equal(dgram_of(server)->base.evq.buffer_total, count + CCI__DGRAM_BATCH_RX);
+        assert_int_equal(dgram_of(server)->base.evq.free_buffer_count, count);
     }
 }
 
@@ -809,7 +809,7 @@ static void every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_n
 
 /* The client's endpoint has more connections to nobody, until the next one needs new memory. */
 static void fill_the_table(cci_endpoint_t *endpoint) {
-    while (dgram_of(endpoint)->conns.used < dgram_of(endpoint)->conns.slab_count * CCI__CONN_SLAB)
+    while (dgram_of(endpoint)->base.conns.used < dgram_of(endpoint)->base.conns.slab_count * CCI__CONN_SLAB)
         assert_int_equal(cci_connect(endpoint, "sim://4242", NULL, 0, CCI_CONN_ATTR_UU, NULL, 0, NULL), CCI_SUCCESS);
 }
 
@@ -830,11 +830,11 @@ static void every_failing_allocation_of_connect_gives_enomem_and_the_next_try_su
             refused += status != CCI_SUCCESS;
         } while (status != CCI_SUCCESS && at < 10);
         assert_int_equal(status, CCI_SUCCESS);
-        assert_int_equal(dgram_of(client)->conns.used, i + 1);
+        assert_int_equal(dgram_of(client)->base.conns.used, i + 1);
     }
     fail_at = -1;
     assert_true(refused >= 9000 / 256 + (9000 - 8192) / 256);
-    assert_true(dgram_of(client)->conns.bucket_count >= 9000);
+    assert_true(dgram_of(client)->base.conns.bucket_count >= 9000);
 }
 
 static void a_request_that_finds_no_memory_is_as_good_as_lost_and_comes_again(void **state) {
@@ -843,17 +843,17 @@ static void a_request_that_finds_no_memory_is_as_good_as_lost_and_comes_again(vo
     (void)state;
     open_both();
     fill_the_table(server);
-    used = dgram_of(server)->conns.used;
+    used = dgram_of(server)->base.conns.used;
     assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
     assert_int_equal(cci_connect(client, uri, "hi", 2, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
     free(uri);
     all_fail = 1;
     run(200);
-    assert_int_equal(dgram_of(server)->conns.used, used);
+    assert_int_equal(dgram_of(server)->base.conns.used, used);
     assert_int_equal(client_count, 0);
     all_fail = 0;
     run_until(&client_count, 1);
-    assert_int_equal(dgram_of(server)->conns.used, used + 1);
+    assert_int_equal(dgram_of(server)->base.conns.used, used + 1);
 }
 
 /* Counts are what the program allows; memory is taken when it is needed, and what there is works on when there is no more. */
@@ -1241,7 +1241,7 @@ static void a_link_without_names_addresses_or_groups_says_so(void **state) {
                      CCI_ERR_NOT_IMPLEMENTED);
     bad_link.resolve = NULL;
     assert_int_equal(cci_connect(client, "sim://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_ERR_NOT_IMPLEMENTED);
-    assert_int_equal(dgram_of(client)->conns.used, 0);
+    assert_int_equal(dgram_of(client)->base.conns.used, 0);
 }
 
 /* ---- links that have to ask where a peer is ----------------------------------------------------------------------------- */
@@ -1293,7 +1293,7 @@ static cci_status_t failed_connect(struct timeval *timeout, uint64_t *took_ns) {
     status = event->connect.status;
     assert_int_equal(cci_return_event(event), CCI_SUCCESS);
     *took_ns = sim.now_ns - began_ns;
-    assert_int_equal(dgram_of(client)->conns.used, 0);
+    assert_int_equal(dgram_of(client)->base.conns.used, 0);
     return status;
 }
 

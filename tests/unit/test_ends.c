@@ -121,11 +121,11 @@ static cci__dconn_t *dconn_of(cci_connection_t *connection) {
 }
 
 static uint32_t number_of(cci_endpoint_t *endpoint) {
-    return ((sim_endpoint_t *)dgram_of(endpoint)->handle)->number;
+    return ((sim_endpoint_t *)dgram_of(endpoint)->base.handle)->number;
 }
 
 static uint32_t used(cci_endpoint_t *endpoint) {
-    return dgram_of(endpoint)->conns.used;
+    return dgram_of(endpoint)->base.conns.used;
 }
 
 static void on_connect(cci_event_t *event) {
@@ -671,7 +671,7 @@ static void a_close_does_not_end_a_handshake_or_a_group(void **state) {
     assert_int_equal(cci_connect(server, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
     free(uri);
     for (i = 0; i < CCI__CONN_SLAB; i++) {
-        conn = (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(server)->conns, i);
+        conn = (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(server)->base.conns, i);
         if (conn->conn.state == CCI_CONN_CONNECTING)
             inject(CCI__PKT_CLOSE, conn->conn.index, conn->conn.token, 0);
     }
@@ -763,7 +763,7 @@ static void a_full_table_is_busy_until_a_connection_ends_and_then_takes_who_wait
     uint32_t used_before;
     char *uri;
     (void)state;
-    dgram_of(server)->conns.slab_limit = 1;
+    dgram_of(server)->base.conns.slab_limit = 1;
     assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
     connect_many(3 * CCI__CONN_SLAB / 4); /* what one network may have */
     used_before = used(server);
@@ -786,7 +786,7 @@ static void a_full_table_gives_up_who_does_not_answer_and_keeps_who_does(void **
     uint32_t used_before;
     char *uri;
     (void)state;
-    dgram_of(server)->conns.slab_limit = 1;
+    dgram_of(server)->base.conns.slab_limit = 1;
     set_mask(server);
     destroy(&client);
     assert_int_equal(cci_create_endpoint_at(NULL, "77", 0, &client, NULL), CCI_SUCCESS);
@@ -820,7 +820,7 @@ static void one_network_leaves_others_a_part_of_the_table(void **state) {
     cci_endpoint_t *crowd = client;
     uint32_t i;
     (void)state;
-    dgram_of(server)->conns.slab_limit = 1;
+    dgram_of(server)->base.conns.slab_limit = 1;
     for (i = 0; i < 2 * CCI__CONN_SLAB; i++)
         start_connect(CCI_CONN_ATTR_RO);
     run_for(3000 * MS);
@@ -912,7 +912,7 @@ static void connections_that_come_and_go_leave_the_memory_of_the_first_thousand(
     run_for(2000 * MS);
     assert_int_equal(used(client) + used(server), 0);
     assert_int_equal(blocks, blocks_before);
-    assert_int_equal(dgram_of(server)->conns.slab_count, 1);
+    assert_int_equal(dgram_of(server)->base.conns.slab_count, 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)

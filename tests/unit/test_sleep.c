@@ -212,14 +212,14 @@ static uint64_t earliest_ns(const side_t *side) {
     cci__dgram_t *ep = (cci__dgram_t *)(uintptr_t)side->endpoint;
     uint64_t at = UINT64_MAX;
     uint32_t i;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(&ep->conns, i);
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
+        const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(&ep->base.conns, i);
         if (conn->active) {
             at = cci__min64(at, cci_rel_deadline(&conn->active->rel));
             if (conn->active->reader)
                 at = cci__min64(at, cci_rma_deadline(conn->active->reader));
         }
-        if (conn->conn.state != CCI_CONN_FREE && (conn->conn.state != CCI_CONN_OPEN || conn->conn.step.confirming || conn->keepalive_us))
+        if (conn->conn.state != CCI_CONN_FREE && (conn->conn.state != CCI_CONN_OPEN || conn->conn.step.confirming || conn->conn.keepalive_us))
             at = cci__min64(at, conn->conn.deadline_ns);
     }
     return at;

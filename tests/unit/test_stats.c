@@ -52,7 +52,7 @@ static cci__dconn_t *dconn_of(int side) {
 }
 
 static uint32_t number_of(int side) {
-    return ((sim_endpoint_t *)dgram_of(side)->handle)->number;
+    return ((sim_endpoint_t *)dgram_of(side)->base.handle)->number;
 }
 
 /* Is it a packet with a message that was in one before? The client of these tests sends nothing else in front of it. */

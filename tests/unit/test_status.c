@@ -172,7 +172,7 @@ static void begin(uint32_t mask) {
     assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, &end[CLIENT], &handle), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, &end[SERVER], NULL), CCI_SUCCESS);
-    home = ((sim_endpoint_t *)((cci__dgram_t *)(void *)end[CLIENT])->handle)->address;
+    home = ((sim_endpoint_t *)((cci__dgram_t *)(void *)end[CLIENT])->base.handle)->address;
     away = home;
     away.bytes[sizeof away.bytes - 1] ^= 0x55;
     sim_route = route;

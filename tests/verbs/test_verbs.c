@@ -134,7 +134,7 @@ static cci_endpoint_t *left, *right;
 static cci_os_handle_t left_fd;
 
 static cci__verbs_link *link_of(cci_endpoint_t *endpoint) {
-    return (cci__verbs_link *)((cci__dgram_t *)(void *)endpoint)->handle;
+    return (cci__verbs_link *)((cci__dgram_t *)(void *)endpoint)->base.handle;
 }
 
 static fake_qp *qp_of(cci_endpoint_t *endpoint) {
@@ -1627,8 +1627,8 @@ static void rc_works(int index) {
 
 static void rc_fail_cq(int side) {
     fake_event_of_queue(rc_of(side)->context, IBV_EVENT_CQ_ERR, rc_of(side)->cq);
-    rc_of(side)->check_ns = 0; /* it is looked at in the next round, where nobody sleeps too */
-    rc_of(side)->polls.left = 0; /* the next round looks at everything */
+    rc_of(side)->base.check_ns = 0; /* it is looked at in the next round, where nobody sleeps too */
+    rc_of(side)->base.polls.left = 0; /* the next round looks at everything */
 }
 
 static void rc_messages(void **state) {
@@ -2240,7 +2240,7 @@ static void rc_peer_closes(void **state) {
         assert_int_equal(rc_side[0].status, CCI_ERR_DISCONNECTED);
         assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, 0), CCI_ERR_DISCONNECTED);
         assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
-        ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+        ENDS_AWAIT(rc_of(0)->base.conns.used == 0 && rc_of(1)->base.conns.used == 0);
         assert_int_equal(rc_side[0].closed + rc_side[1].closed, 1);
         finalize();
     }
@@ -2269,7 +2269,7 @@ static void rc_messages_before_end(void **state) {
         assert_int_equal(rc_side[1].got_after_end, 0);
         assert_int_equal(rc_side[1].end_status, CCI_SUCCESS);
         assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
-        ENDS_AWAIT(rc_of(1)->conns.used == 0);
+        ENDS_AWAIT(rc_of(1)->base.conns.used == 0);
         finalize();
         left = right = NULL;
     }
@@ -2307,7 +2307,7 @@ static void rc_silent(void **state) {
         assert_int_equal(rc_side[1].end_status, CCI_ETIMEDOUT);
         assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
         assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
-        ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0); /* CLOSE finds nobody */
+        ENDS_AWAIT(rc_of(0)->base.conns.used == 0 && rc_of(1)->base.conns.used == 0); /* CLOSE finds nobody */
         fake.drops = 0;
         finalize();
     }
@@ -2337,7 +2337,7 @@ static void rc_asleep(void **state) {
     ENDS_AWAIT(rc_side[0].closed == 1);
     assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
     assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
-    ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+    ENDS_AWAIT(rc_of(0)->base.conns.used == 0 && rc_of(1)->base.conns.used == 0);
     fake.drops = 0;
 }
 
@@ -2351,15 +2351,15 @@ static void rc_many(void **state) {
         ENDS_AWAIT(rc_side[0].opened == i && rc_side[1].opened == i);
         assert_int_equal(cci_send(rc_side[0].newest, "bye", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
         assert_int_equal(cci_disconnect(rc_side[i & 1].newest), CCI_SUCCESS);
-        ENDS_AWAIT(rc_side[0].closed + rc_side[1].closed == i && rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+        ENDS_AWAIT(rc_side[0].closed + rc_side[1].closed == i && rc_of(0)->base.conns.used == 0 && rc_of(1)->base.conns.used == 0);
         if (i == 1000) {
-            slabs = rc_of(0)->conns.slab_count + rc_of(1)->conns.slab_count;
+            slabs = rc_of(0)->base.conns.slab_count + rc_of(1)->base.conns.slab_count;
             memory = (uint32_t)(fake.mrs + fake.qps + fake.ahs);
         }
     }
-    assert_int_equal(rc_of(0)->conns.slab_count + rc_of(1)->conns.slab_count, slabs);
+    assert_int_equal(rc_of(0)->base.conns.slab_count + rc_of(1)->base.conns.slab_count, slabs);
     assert_int_equal(fake.mrs + fake.qps + fake.ahs, memory);
-    assert_int_equal(rc_of(0)->closing + rc_of(1)->closing, 0);
+    assert_int_equal(rc_of(0)->base.closing + rc_of(1)->base.closing, 0);
 }
 
 /* A copy of a request comes when its connection has ended, and many others after it: it is not heard, though its cookie is good. */
@@ -2385,10 +2385,10 @@ static void rc_late_request(void **state) {
             (void)cci_conn_write_request(client, &request, bytes);
         }
         assert_int_equal(cci_disconnect(rc_side[i & 1].newest), CCI_SUCCESS);
-        ENDS_AWAIT(rc_side[0].closed + rc_side[1].closed == i && rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+        ENDS_AWAIT(rc_side[0].closed + rc_side[1].closed == i && rc_of(0)->base.conns.used == 0 && rc_of(1)->base.conns.used == 0);
     }
     for (turn = 0; turn < 2; turn++) { /* that of another client is heard */
-        cci_conn_table_t *table = &rc_of(1)->conns;
+        cci_conn_table_t *table = &rc_of(1)->base.conns;
         bytes[8] = (uint8_t)(bytes[8] + turn);
         cci__store64(bytes + 16, cci_conn_cookie(table, &rx.from, cci__load32(bytes + 4), cci__load64(bytes + 8), table->epoch));
         cci__rc_input(rc_of(1), &rx);
@@ -2561,9 +2561,9 @@ static void rc_half_messages(void **state) {
             fake_arrive_half(qp);
             if (i % 4 == 3) { /* the connection ends */
                 assert_int_equal(cci_disconnect(rc_side[i / 4 & 1].newest), CCI_SUCCESS);
-                ENDS_AWAIT(rc_side[0].closed + rc_side[1].closed == 1 && rc_of(0)->closing + rc_of(1)->closing == 0);
+                ENDS_AWAIT(rc_side[0].closed + rc_side[1].closed == 1 && rc_of(0)->base.closing + rc_of(1)->base.closing == 0);
                 assert_int_equal(cci_disconnect(rc_side[~(i / 4) & 1].newest), CCI_SUCCESS);
-                ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+                ENDS_AWAIT(rc_of(0)->base.conns.used == 0 && rc_of(1)->base.conns.used == 0);
                 rc_side[0].closed = rc_side[1].closed = 0;
                 ends_connect(CCI_CONN_ATTR_RO);
                 ENDS_AWAIT(rc_side[0].opened == i / 4 + 2 && rc_side[1].opened == i / 4 + 2);
@@ -2597,7 +2597,7 @@ static void rc_half_connected(void **state) {
     buffers = rc_buffers(0);
     snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)rc_of(1)->hw->qp->qp_num);
     assert_int_equal(cci_connect(left, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
-    conn = (cci__rc_conn *)(void *)cci_conn_at(&rc_of(0)->conns, 0);
+    conn = (cci__rc_conn *)(void *)cci_conn_at(&rc_of(0)->base.conns, 0);
     while (conn->phase != CCI__RC_JOINED) {
         assert_int_not_equal(cci_get_event(left, &event), CCI_SUCCESS);
         fake.drops = conn->phase == CCI__RC_JOINED;
@@ -2609,7 +2609,7 @@ static void rc_half_connected(void **state) {
     assert_int_equal(event->type, CCI_EVENT_CONNECT);
     assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
     cci_return_event(event);
-    ENDS_AWAIT(rc_of(0)->conns.used == 0);
+    ENDS_AWAIT(rc_of(0)->base.conns.used == 0);
     assert_int_equal(fake.lost_buffers, 0);
     assert_int_equal(rc_buffers(0), buffers);
 }
