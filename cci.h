@@ -213,8 +213,9 @@
  *
  * CCI_IMPLEMENTATION    in one file: emits the code of all layers, that is, defines CCI_BASE_IMPLEMENTATION,
  *                       CCI_EVQ_IMPLEMENTATION, CCI_CONN_IMPLEMENTATION, CCI_REL_IMPLEMENTATION,
- *                       CCI_RMA_IMPLEMENTATION, CCI_ENDPOINT_IMPLEMENTATION, CCI_DGRAM_IMPLEMENTATION and CCI_CORE_IMPLEMENTATION. A program that
- *                       wants one layer defines that one and those it names; each brings in CCI_BASE_IMPLEMENTATION.
+ *                       CCI_RMA_IMPLEMENTATION, CCI_ENDPOINT_IMPLEMENTATION, CCI_DGRAM_IMPLEMENTATION and
+ *                       CCI_CORE_IMPLEMENTATION. A program that wants one layer defines that one and those it names;
+ *                       each brings in CCI_BASE_IMPLEMENTATION.
  * CCI_STATIC            everything is static: several files can have their own private copy.
  * CCI_API               what stands before each function's declaration (default: extern, or static with CCI_STATIC).
  *                       A shared library of one's own exports the public API and none of the layers when its file is
@@ -9788,27 +9789,82 @@ CCI__UNUSED static void cci__wakes_tell_sender(cci__wakes_t *wakes, const cci_ev
 extern "C" {
 #endif
 
-struct cci__endpoint;
+#ifdef CCI_SMALL
+#define CCI__GROUPS 1u
+#else
+#define CCI__GROUPS 16u /* multicast groups of an endpoint over a link */
+#endif
 
-/* What an engine does for its endpoints; with the lock held, unless it says otherwise. */
+struct cci__endpoint;
+struct cci__connect;
+
+/* What an engine does for an endpoint. All are called with the lock held, except lock, unlock and wake. */
 typedef struct cci__engine {
-    int todo;
+    uint64_t (*clock)(struct cci__endpoint *ep); /* the time now */
+    /* NULL, both: the lock is that of cci__endpoint_t */
+    void (*lock)(struct cci__endpoint *ep);
+    void (*unlock)(struct cci__endpoint *ep);
+
+    /* work and sleep */
+    void (*work)(struct cci__endpoint *ep); /* a whole round: receives, runs what is due, sends what may leave */
+    void (*arm)(struct cci__endpoint *ep);  /* sets the OS handle and the helper thread's alarm after a change */
+    void (*wake)(struct cci__endpoint *ep); /* the helper thread */
+    uint64_t (*next_deadline)(struct cci__endpoint *ep); /* of cci_next_deadline(): absolute; 0: at once */
+    /* 1: messages wait for the program. *received stays NULL, or becomes the queue that they share with other events;
+     * *is_full becomes 1 when they occupy all receive buffers. */
+    int (*messages)(struct cci__endpoint *ep, const cci_evq_fifo_t **received, int *is_full);
+#ifndef CCI_NO_WAKE
+    int (*may_send)(void *ep, const cci__refusal_t *refusal); /* 1: a send that got CCI_ENOBUFS could succeed now */
+    void (*choose)(struct cci__endpoint *ep, int classes);    /* cci_arm_os_handle() has named other classes */
+#endif
+
+    /* connections. Those that return int return a status */
+    int (*add_events)(struct cci__endpoint *ep); /* to the pool CONTROL. Returns 0 if there is no memory */
+    int (*decide)(struct cci__endpoint *ep, cci_evq_event_t *request, int accepts, void *context, const void *data,
+                  uint32_t data_len);
+    void (*disconnect)(struct cci__endpoint *ep, cci_conn_t *conn);
+
+    /* options; the values have been checked for NULL only */
+    int (*set_send_count)(struct cci__endpoint *ep, uint32_t count);
+    int (*set_recv_count)(struct cci__endpoint *ep, uint32_t count);
+#ifndef CCI_NO_STATS
+    int (*set_counting)(struct cci__endpoint *ep, uint32_t value); /* CCI_OPT_ENDPT_CONN_STATS */
+    /* Adds what the engine counts. *stats is zero but for what cci__endpoint_get_stats() has set */
+    void (*endpoint_stats)(struct cci__endpoint *ep, cci_endpt_stats_t *stats);
+    void (*connection_stats)(struct cci__endpoint *ep, const cci_conn_t *conn, cci_conn_stats_t *stats);
+#endif
+    void (*mask_changed)(struct cci__endpoint *ep);                        /* event_mask. May be NULL */
+    void (*timeout_changed)(struct cci__endpoint *ep, cci_conn_t *conn);   /* send_timeout_us. May be NULL */
+    void (*keepalive_changed)(struct cci__endpoint *ep, cci_conn_t *conn); /* keepalive_us: the period begins now */
+    void (*keepalive_timed_out)(struct cci__endpoint *ep, cci_conn_t *conn);
+    int (*uri)(struct cci__endpoint *ep, const cci_conn_t *conn, char **uri); /* conn NULL: the endpoint's own */
+    void (*caps)(struct cci__endpoint *ep, const cci_conn_t *conn, cci_caps_t *caps); /* likewise */
+
+    /* Engines over a link. Others have NULL from here on, and no time */
+    uint64_t (*deadline)(const struct cci__endpoint *ep); /* of the next work: cheap, perhaps too early */
+    uint64_t (*sleep_deadline)(struct cci__endpoint *ep); /* the same, exact */
+    int (*has_come)(struct cci__endpoint *ep); /* 1: something came that would not end the link's `wait`. May be NULL */
+    int (*receive)(struct cci__endpoint *ep);  /* one batch, and sends the answers. Returns 0 if nothing came */
+    int (*ends)(struct cci__endpoint *ep, cci_conn_t *conn);       /* the endpoint goes. 1: the peer is to be told */
+    int (*tell_close)(struct cci__endpoint *ep, cci_conn_t *conn); /* sends CLOSE. 0: the peer knows already */
+    int (*connect)(struct cci__endpoint *ep, const struct cci__connect *call);
+    uint64_t spin_ns; /* a blocking call works for so long without sleeping */
+    uint64_t nap_ns;  /* then it sleeps for so long at a time, at most */
 } cci__engine_t;
 
-/* What every engine's endpoint begins with. Every engine's connection begins with a cci_conn_t, and what it keeps for
- * an operation of the program with a cci_evq_event_t. */
+/* What every engine's endpoint begins with, as every engine's connection begins with a cci_conn_t. */
 typedef struct cci__endpoint {
     cci_endpoint_base_t api; /* first */
     const cci__engine_t *engine;
     int has_fd;          /* the program has an OS handle */
-    uint32_t event_mask; /* CCI_OPT_ENDPT_EVENT_MASK, as all of these */
+    uint32_t event_mask; /* CCI_OPT_ENDPT_EVENT_MASK */
     uint64_t now_ns;     /* the clock, as the engine has read it last */
     cci_evq_t evq;       /* events that wait, and receive buffers */
     cci_conn_table_t conns;
     cci_wheel_t wheel; /* of connections: the time at which something is due */
     cci__polls_t polls;
-    uint32_t max_send_size;
-    uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
+    uint32_t max_send_size;                                                 /* bytes, as in cci_connection_t */
+    uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us; /* CCI_OPT_ENDPT_ */
     cci_list_t told; /* data of servers' answers, with events that the program has */
 #ifndef CCI_NO_STATS
     cci__tallies_t tallies;
@@ -9819,6 +9875,12 @@ typedef struct cci__endpoint {
 #ifndef CCI_NO_WAKE
     cci__wakes_t wakes;
 #endif
+    int stopping; /* the helper thread is to end */
+    cci__lock_t lock;
+#ifndef CCI_NO_THREADS
+    cci__thread_t thread;
+    int has_thread;
+#endif
     /* over a link */
     const cci_link_t *link;
     void *handle; /* the link's */
@@ -9827,19 +9889,682 @@ typedef struct cci__endpoint {
     cci_link_state_t link_state; /* as the link told it last */
 #endif
     cci__handle_t os_handle;
+    cci_conn_t *groups[CCI__GROUPS]; /* connections that receive */
+    uint32_t group_count;
+    uint32_t waiters;           /* threads that sleep in the link's `wait` */
+    uint32_t closing;           /* connections that the program has closed and the peer may not know of */
+    int device_failed, is_dead; /* the device is down; for ever */
     uint64_t check_ns;          /* when to look at the device again */
+    uint64_t called_ns;         /* when somebody worked here last */
     uint64_t thread_until_ns;   /* the helper thread sleeps until then; 0: it does not */
     uint64_t close_ns;          /* when the CLOSE packets that have been promised a time have left */
     uint64_t busy_log_ns;       /* when the log may tell again that requests are refused */
-    uint32_t closing;           /* connections that the program has closed and the peer may not know of */
-    int device_failed, is_dead; /* the device is down; for ever */
-    int stopping;               /* the helper thread is to end */
-    cci__lock_t lock;
-#ifndef CCI_NO_THREADS
-    cci__thread_t thread;
-    int has_thread;
-#endif
 } cci__endpoint_t;
+
+/* A call of cci_connect() over a link. */
+typedef struct cci__connect {
+    const char *address;
+    const cci_conn_seek_t *seek; /* NULL: it is not by name */
+    const void *data;
+    void *context;
+    uint64_t timeout_ns;
+    uint32_t data_len;
+    int is_known; /* `to` is; otherwise the link will tell it */
+    int is_group;
+    cci_conn_attribute_t attribute;
+    cci_link_addr_t to;
+} cci__connect_t;
+
+CCI__UNUSED static void cci__endpoint_lock(cci__endpoint_t *ep) {
+    if (ep->engine->lock)
+        ep->engine->lock(ep);
+    else
+        cci__lock_take(&ep->lock);
+}
+
+CCI__UNUSED static void cci__endpoint_unlock(cci__endpoint_t *ep) {
+    if (ep->engine->unlock)
+        ep->engine->unlock(ep);
+    else
+        cci__lock_give(&ep->lock);
+}
+
+CCI__UNUSED static cci__endpoint_t *cci__conn_endpoint(const struct cci_connection *connection) {
+    return (cci__endpoint_t *)(void *)(uintptr_t)connection->endpoint;
+}
+
+CCI__UNUSED static inline int cci__conn_is_reliable(const cci_conn_t *conn) {
+    return conn->pub.attribute == CCI_CONN_ATTR_RO || conn->pub.attribute == CCI_CONN_ATTR_RU;
+}
+
+/* With which a connection opens. */
+CCI__UNUSED static uint32_t cci__endpoint_keepalive_us(const cci__endpoint_t *ep, const cci_conn_t *conn) {
+    return cci__conn_is_reliable(conn) ? ep->keepalive_us : 0;
+}
+
+/* Nanoseconds; CCI__NEVER for NULL, and for what is as good as that. */
+CCI__UNUSED static uint64_t cci__timeout_ns(const struct timeval *timeout) {
+    if (!timeout || (uint64_t)timeout->tv_sec >= UINT64_C(4000000000)) return CCI__NEVER;
+    return (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
+}
+
+CCI__UNUSED static void cci__endpoint_init(cci__endpoint_t *ep, const cci__engine_t *engine, cci_device_t *device,
+                                           int has_fd) {
+    ep->engine = engine;
+    ep->api.pub.device = device;
+    ep->has_fd = has_fd;
+    ep->os_handle.armed_ns = CCI__NEVER;
+    cci__list_init(&ep->told);
+    cci__lock_init(&ep->lock);
+}
+
+/* What the endpoint still has, besides its own memory. */
+CCI__UNUSED static void cci__endpoint_free(cci__endpoint_t *ep) {
+    while (!cci__list_empty(&ep->told))
+        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1));
+    cci_release(ep->conns.buckets);
+    CCI__STATS(cci__tallies_free(&ep->tallies));
+    CCI__TELLS(cci__notices_free(&ep->notices));
+    CCI__WAKES(cci__wakes_close(&ep->wakes));
+    if (ep->handle) ep->link->close(ep->handle);
+    cci__lock_destroy(&ep->lock);
+}
+
+/* An event of the pool CONTROL; NULL: there is no memory now. */
+CCI__UNUSED static cci_evq_event_t *cci__endpoint_event(cci__endpoint_t *ep) {
+    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    if (!event && ep->engine->add_events(ep)) event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    if (!event) return NULL;
+    event->owner = NULL;
+    event->state = 0;
+    return event;
+}
+
+/* ---- options ---- */
+
+/* The program has it, and has not closed it. (cci_sisci.h takes the token away then; the state stays for a while.) */
+static int cci__conn_is_held(const cci_conn_t *conn) {
+    return (conn->state == CCI_CONN_OPEN || conn->state == CCI_CONN_BROKEN) && conn->token != 0;
+}
+
+static void cci__endpoint_set_keepalive(cci__endpoint_t *ep, cci_conn_t *conn, uint32_t keepalive_us) {
+    conn->keepalive_us = keepalive_us;
+    conn->flags &= (uint16_t)~CCI__CONN_PINGED;
+    if (conn->state == CCI_CONN_BROKEN) {
+        if (keepalive_us) ep->engine->keepalive_timed_out(ep, conn); /* there is nobody to answer */
+    } else if (!conn->step.confirming) {                             /* otherwise from the confirmation on */
+        ep->engine->keepalive_changed(ep, conn);
+    }
+}
+
+static void cci__endpoint_set_keepalives(cci__endpoint_t *ep, uint32_t keepalive_us) {
+    uint32_t i;
+    ep->keepalive_us = keepalive_us;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci_conn_t *conn = cci_conn_at(&ep->conns, i);
+        if (cci__conn_is_held(conn) && cci__conn_is_reliable(conn)) cci__endpoint_set_keepalive(ep, conn, keepalive_us);
+    }
+}
+
+static int cci__endpoint_set_mask(cci__endpoint_t *ep, uint32_t mask) {
+    if (mask & ~CCI__ASKED_EVENTS) return CCI_EINVAL;
+    CCI__TELLS(int status = cci__notices_set(&ep->notices, &ep->api, mask, ep->conns.slab_count));
+    CCI__TELLS(if (status != CCI_SUCCESS) return status);
+    ep->event_mask = mask;
+    if (ep->engine->mask_changed) ep->engine->mask_changed(ep);
+    return CCI_SUCCESS;
+}
+
+static int cci__endpoint_set_counting(cci__endpoint_t *ep, uint32_t value) {
+#ifdef CCI_NO_STATS
+    (void)ep, (void)value;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#else
+    return ep->engine->set_counting(ep, value);
+#endif
+}
+
+CCI__UNUSED static int cci__endpoint_set_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
+    cci__endpoint_t *ep = (cci__endpoint_t *)(void *)base;
+    int status = CCI_SUCCESS;
+    uint32_t value;
+    memcpy(&value, val, sizeof value);
+    cci__endpoint_lock(ep);
+    ep->now_ns = ep->engine->clock(ep);
+    switch (name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->send_timeout_us = value; break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = ep->engine->set_recv_count(ep, value); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = ep->engine->set_send_count(ep, value); break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: cci__endpoint_set_keepalives(ep, value); break;
+    case CCI_OPT_ENDPT_EVENT_MASK: status = cci__endpoint_set_mask(ep, value); break;
+    case CCI_OPT_ENDPT_CONN_STATS: status = cci__endpoint_set_counting(ep, value); break;
+    default: status = CCI_EINVAL; break;
+    }
+    ep->engine->arm(ep);
+    cci__endpoint_unlock(ep);
+    return status;
+}
+
+/* CCI_OPT_ENDPT_STATS, and what CCI_OPT_ENDPT_CONN_STATS is. */
+static int cci__endpoint_get_stats(cci__endpoint_t *ep, cci_opt_name_t name, void *val) {
+#ifdef CCI_NO_STATS
+    (void)ep, (void)name, (void)val;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#else
+    cci_endpt_stats_t *stats = (cci_endpt_stats_t *)val;
+    if (name == CCI_OPT_ENDPT_CONN_STATS) {
+        cci__tallies_get(&ep->tallies, val);
+        return CCI_SUCCESS;
+    }
+    memset(stats, 0, sizeof *stats);
+    cci_conn_count(&ep->conns, &stats->connections_open, &stats->connections_opening);
+    stats->events_waiting = cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
+    ep->engine->endpoint_stats(ep, stats);
+    ep->engine->arm(ep);
+    return CCI_SUCCESS;
+#endif
+}
+
+static int cci__endpoint_get_send_fd(cci__endpoint_t *ep, void *val) {
+#ifdef CCI_NO_WAKE
+    (void)ep, (void)val;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#else
+    int status = ep->has_fd ? cci__wakes_open(&ep->wakes, val) : (int)CCI_EINVAL;
+    ep->engine->arm(ep);
+    return status;
+#endif
+}
+
+CCI__UNUSED static int cci__endpoint_get_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
+    cci__endpoint_t *ep = (cci__endpoint_t *)(void *)base;
+    int status = CCI_SUCCESS;
+    cci__endpoint_lock(ep);
+    switch (name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->send_timeout_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->recv_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_URI: status = ep->engine->uri(ep, NULL, (char **)val); break;
+    case CCI_OPT_CAPS: ep->engine->caps(ep, NULL, (cci_caps_t *)val); break;
+    case CCI_OPT_ENDPT_RMA_ALIGN:
+        memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
+        break;
+    case CCI_OPT_ENDPT_STATS:
+    case CCI_OPT_ENDPT_CONN_STATS: status = cci__endpoint_get_stats(ep, name, val); break;
+    case CCI_OPT_ENDPT_SEND_FD: status = cci__endpoint_get_send_fd(ep, val); break;
+    default: status = CCI_EINVAL; break;
+    }
+    cci__endpoint_unlock(ep);
+    return status;
+}
+
+CCI__UNUSED static int cci__endpoint_set_conn_opt(struct cci_connection *connection, cci_opt_name_t name,
+                                                  const void *val) {
+    cci_conn_t *conn = (cci_conn_t *)(void *)connection;
+    cci__endpoint_t *ep = cci__conn_endpoint(connection);
+    int status = CCI_SUCCESS;
+    uint32_t value;
+    memcpy(&value, val, sizeof value);
+    cci__endpoint_lock(ep);
+    ep->now_ns = ep->engine->clock(ep);
+    if (name == CCI_OPT_CONN_CONTEXT) {
+        memcpy(&conn->pub.context, val, sizeof(void *));
+    } else if (!cci__conn_is_reliable(conn)) {
+        status = CCI_EINVAL;
+    } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
+        conn->send_timeout_us = value;
+        if (ep->engine->timeout_changed) ep->engine->timeout_changed(ep, conn);
+    } else {
+        cci__endpoint_set_keepalive(ep, conn, value);
+    }
+    ep->engine->arm(ep);
+    cci__endpoint_unlock(ep);
+    return status;
+}
+
+static int cci__endpoint_get_conn_stats(cci__endpoint_t *ep, const cci_conn_t *conn, void *val) {
+#ifdef CCI_NO_STATS
+    (void)ep, (void)conn, (void)val;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#else
+    memset(val, 0, sizeof(cci_conn_stats_t));
+    ep->engine->connection_stats(ep, conn, (cci_conn_stats_t *)val);
+    ep->engine->arm(ep);
+    return CCI_SUCCESS;
+#endif
+}
+
+CCI__UNUSED static int cci__endpoint_get_conn_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
+    cci_conn_t *conn = (cci_conn_t *)(void *)connection;
+    cci__endpoint_t *ep = cci__conn_endpoint(connection);
+    int status = CCI_SUCCESS;
+    cci__endpoint_lock(ep);
+    ep->now_ns = ep->engine->clock(ep);
+    switch (name) {
+    case CCI_OPT_CONN_SEND_TIMEOUT: memcpy(val, &conn->send_timeout_us, sizeof(uint32_t)); break;
+    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: memcpy(val, &conn->keepalive_us, sizeof(uint32_t)); break;
+    case CCI_OPT_CONN_CONTEXT: memcpy(val, &conn->pub.context, sizeof(void *)); break;
+    case CCI_OPT_CONN_PEER_URI: status = ep->engine->uri(ep, conn, (char **)val); break;
+    case CCI_OPT_CONN_STATS: status = cci__endpoint_get_conn_stats(ep, conn, val); break;
+    case CCI_OPT_CAPS:
+        ep->engine->caps(ep, conn, (cci_caps_t *)val);
+        cci__caps_of_connection(&conn->pub, (cci_caps_t *)val);
+        break;
+    default: status = CCI_EINVAL; break;
+    }
+    cci__endpoint_unlock(ep);
+    return status;
+}
+
+/* ---- requests, and the events about a connection's begin and end ---- */
+
+/* What is decided of a request is told to the client by the engine. */
+CCI__UNUSED static int cci__endpoint_answer(cci_event_base_t *base, int accepts, void *context, const void *data,
+                                            uint32_t data_len) {
+    cci_evq_event_t *request = (cci_evq_event_t *)(void *)base;
+    cci__endpoint_t *ep = (cci__endpoint_t *)(void *)base->endpoint;
+    int status = CCI_EINVAL;
+    cci__endpoint_lock(ep);
+    if (base->pub.type == CCI_EVENT_CONNECT_REQUEST && request->state == 0 && request->owner) {
+        ep->now_ns = ep->engine->clock(ep);
+        status = ep->engine->decide(ep, request, accepts, context, data, data_len);
+    }
+    if (status == CCI_SUCCESS) {
+        request->state = 1;
+        request->owner = NULL;
+        ep->engine->arm(ep);
+    }
+    cci__endpoint_unlock(ep);
+    return status;
+}
+
+CCI__UNUSED static int cci__endpoint_accept(cci_event_base_t *base, void *context) {
+    return cci__endpoint_answer(base, 1, context, NULL, 0);
+}
+
+CCI__UNUSED static int cci__endpoint_reject(cci_event_base_t *base) {
+    return cci__endpoint_answer(base, 0, NULL, NULL, 0);
+}
+
+/* The outcome of cci_connect(). Its data, if the server sent any, is there already. */
+CCI__UNUSED static void cci__endpoint_post_connect(cci__endpoint_t *ep, cci_evq_event_t *event, cci_conn_t *conn,
+                                                   int status) {
+    event->base.pub.connect.type = CCI_EVENT_CONNECT;
+    event->base.pub.connect.status = (cci_status_t)status;
+    event->base.pub.connect.context = conn->pub.context;
+    event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->pub : NULL;
+    event->owner = status == CCI_SUCCESS ? conn : NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
+/* The outcome of cci_accept(). */
+CCI__UNUSED static void cci__endpoint_post_accept(cci__endpoint_t *ep, cci_evq_event_t *event, cci_conn_t *conn,
+                                                  int status) {
+    event->base.pub.accept.type = CCI_EVENT_ACCEPT;
+    event->base.pub.accept.status = (cci_status_t)status;
+    event->base.pub.accept.context = conn->pub.context;
+    event->base.pub.accept.connection = status == CCI_SUCCESS ? &conn->pub : NULL;
+    event->owner = status == CCI_SUCCESS ? conn : NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
+CCI__UNUSED static void cci__event_set_disconnect(cci_evq_event_t *event, cci_conn_t *conn, int status) {
+    event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
+    event->base.pub.disconnect.status = (cci_status_t)status;
+    event->base.pub.disconnect.connection = &conn->pub;
+    event->base.pub.disconnect.context = conn->pub.context;
+    event->owner = conn;
+}
+
+CCI__UNUSED static void cci__event_set_keepalive(cci_evq_event_t *event, cci_conn_t *conn) {
+    event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
+    event->base.pub.keepalive.connection = &conn->pub;
+    event->owner = conn;
+}
+
+/* A group's datagrams reach the connection from now on; a status. */
+CCI__UNUSED static int cci__endpoint_join(cci__endpoint_t *ep, cci_conn_t *conn) {
+    int status;
+    if (conn->pub.attribute != CCI_CONN_ATTR_UU_MC_RX) return CCI_SUCCESS;
+    if (ep->group_count == CCI__GROUPS) return CCI_ENOBUFS;
+    status = ep->link->group(ep->handle, &conn->peer, 1);
+    if (status == CCI_SUCCESS) ep->groups[ep->group_count++] = conn;
+    return status;
+}
+
+static void cci__endpoint_leave(cci__endpoint_t *ep, const cci_conn_t *conn) {
+    uint32_t i;
+    for (i = 0; i < ep->group_count; i++) {
+        if (ep->groups[i] != conn) continue;
+        (void)ep->link->group(ep->handle, &conn->peer, 0);
+        ep->groups[i--] = ep->groups[--ep->group_count];
+    }
+}
+
+CCI__UNUSED static int cci__endpoint_disconnect(struct cci_connection *connection) {
+    cci_conn_t *conn = (cci_conn_t *)(void *)connection;
+    cci__endpoint_t *ep = cci__conn_endpoint(connection);
+    int status = CCI_EINVAL;
+    cci__endpoint_lock(ep);
+    if (cci__conn_is_held(conn)) {
+        status = CCI_SUCCESS;
+        ep->now_ns = ep->engine->clock(ep);
+        CCI__TELLS(cci__notices_forget(&ep->notices, conn, 0));
+        CCI__WAKES(cci__wakes_forget(&ep->wakes, conn->index % CCI__CONN_MOST));
+        cci__endpoint_leave(ep, conn);
+        ep->engine->disconnect(ep, conn);
+        ep->engine->arm(ep);
+    }
+    cci__endpoint_unlock(ep);
+    return status;
+}
+
+/* What a request for a connection is repeated from; NULL: there is no memory. */
+CCI__UNUSED static cci_conn_pending_t *cci__endpoint_pending(cci__endpoint_t *ep, const cci__connect_t *call) {
+    cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(cci_conn_pending_size(call->data_len, call->seek));
+    if (!pending) return NULL;
+    pending->event = cci__endpoint_event(ep);
+    if (!pending->event) {
+        cci_release(pending);
+        return NULL;
+    }
+    pending->answer = NULL;
+    pending->key_id = 0;
+    pending->give_up_ns = call->timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + call->timeout_ns;
+    pending->data_len = call->data_len;
+    if (call->data_len) memcpy(pending + 1, call->data, call->data_len);
+    cci_conn_begin_seek(pending, call->seek, ep->now_ns);
+    return pending;
+}
+
+/* Over a link: finds the address, and has the engine ask for the connection. */
+CCI__UNUSED static int cci__endpoint_connect(cci_endpoint_base_t *base, const char *address, const void *data,
+                                             uint32_t data_len, cci_conn_attribute_t attribute, void *context,
+                                             int flags, const struct timeval *timeout) {
+    cci__endpoint_t *ep = (cci__endpoint_t *)(void *)base;
+    cci__connect_t call;
+    int status;
+#ifndef CCI_NO_NAMES
+    const char *name = cci_service_name(base->pub.device, address);
+    cci_conn_seek_t seek;
+#endif
+    (void)flags;
+    if (!ep->link->resolve) return CCI_ERR_NOT_IMPLEMENTED;
+    memset(&call, 0, sizeof call);
+    call.address = address;
+    call.data = data;
+    call.data_len = data_len;
+    call.attribute = attribute;
+    call.context = context;
+    call.is_group = attribute > CCI_CONN_ATTR_UU;
+    call.timeout_ns = cci__timeout_ns(timeout);
+    /* without the lock: it may ask a name service */
+#ifndef CCI_NO_NAMES
+    status = name ? cci_conn_find_ports(&seek, ep->link, ep->handle, address, name)
+                  : ep->link->resolve(ep->handle, address, &call.to);
+    if (name) {
+        call.to = seek.addresses[0];
+        call.seek = &seek;
+    }
+#else
+    status = ep->link->resolve(ep->handle, address, &call.to);
+#endif
+    if (status != CCI_SUCCESS && status != CCI_EAGAIN) return status;
+    call.is_known = status == CCI_SUCCESS;
+    if (call.is_group && (!ep->link->is_group || !ep->link->group)) return CCI_ERR_NOT_IMPLEMENTED;
+    if (ep->link->is_group && ep->link->is_group(ep->handle, &call.to) != call.is_group) return CCI_EINVAL;
+    cci__endpoint_lock(ep);
+    ep->now_ns = ep->engine->clock(ep);
+    status = ep->is_dead ? (int)CCI_ERR_DEVICE_DEAD : ep->engine->connect(ep, &call);
+    ep->engine->arm(ep);
+    cci__endpoint_unlock(ep);
+    return status;
+}
+
+/* ---- sleep: the OS handle, the helper thread, blocking calls ---- */
+
+CCI__UNUSED static int cci__endpoint_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__endpoint_t *ep = (cci__endpoint_t *)(void *)base;
+    uint64_t at;
+    cci__endpoint_lock(ep);
+    ep->now_ns = ep->engine->clock(ep);
+    ep->polls.left = 0; /* the next round reads the clock */
+    at = ep->engine->next_deadline(ep);
+    *ns = ep->evq.urgent.head || ep->evq.done.head ? 0 : cci__ns_until(at, ep->now_ns);
+    cci__endpoint_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* Does the helper thread do all the work, so that only the chosen events wake the program? */
+CCI__UNUSED static int cci__endpoint_thread_works(const cci__endpoint_t *ep) {
+#if defined(CCI_NO_THREADS) || defined(CCI_NO_WAKE)
+    (void)ep;
+    return 0;
+#else
+    return ep->has_thread && ep->wakes.classes != 0;
+#endif
+}
+
+#ifndef CCI_NO_WAKE
+/* Tells the second descriptor; does an event wait that wakes? */
+/* Tells the second descriptor; does an event wait that wakes? */
+CCI__UNUSED static CCI__RARE int cci__endpoint_wakes(cci__endpoint_t *ep) {
+    const cci_evq_fifo_t *received = NULL;
+    int is_full = 0, has_messages = ep->engine->messages(ep, &received, &is_full);
+#if CCI_POSIX
+    if (received) has_messages = cci__wakes_has_messages(received);
+#endif
+    if (ep->wakes.has_fd) cci__wakes_tell_sender(&ep->wakes, &ep->evq, ep->engine->may_send, ep);
+    return cci__wakes_due(&ep->wakes, &ep->evq, received, has_messages, is_full);
+}
+#endif
+
+/* Over a link: sets the handle, and wakes the helper thread for a deadline that it does not know. */
+CCI__UNUSED static void cci__endpoint_arm(cci__endpoint_t *ep) {
+    const cci_evq_fifo_t *received = NULL;
+    uint64_t deadline_ns;
+    int readable, is_full = 0;
+    if (!ep->has_fd && !ep->info.progress_thread) return;
+    deadline_ns = ep->engine->deadline(ep);
+    if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns) {
+        ep->thread_until_ns = 0; /* once is enough */
+        ep->engine->wake(ep);
+    }
+    if (!ep->has_fd) return;
+    readable = ep->evq.urgent.head || ep->evq.done.head || ep->engine->messages(ep, &received, &is_full);
+#ifndef CCI_NO_WAKE
+    if (CCI__UNLIKELY(ep->wakes.is_used)) {
+        readable = cci__endpoint_wakes(ep);
+        if (cci__endpoint_thread_works(ep)) deadline_ns = CCI__NEVER;
+    }
+#endif
+    if (!ep->link->arm) return;
+    if (!ep->os_handle.is_awake && deadline_ns < ep->os_handle.armed_ns) deadline_ns = ep->engine->sleep_deadline(ep);
+    if (cci__handle_set(&ep->os_handle, readable, deadline_ns, ep->now_ns))
+        ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
+}
+
+#ifndef CCI_NO_WAKE
+/* Other classes of events wake from now on. */
+CCI__UNUSED static void cci__endpoint_choose(cci__endpoint_t *ep, int classes) {
+    cci__wakes_choose(&ep->wakes, classes);
+    if (cci__endpoint_thread_works(ep) && ep->os_handle.armed_ns != CCI__NEVER) { /* the thread looks at the clock */
+        ep->os_handle.armed_ns = CCI__NEVER;
+        if (ep->link->arm) ep->link->arm(ep->handle, ep->os_handle.readable, CCI__NEVER);
+    }
+    if (ep->info.hold) ep->info.hold(ep->handle, cci__endpoint_thread_works(ep));
+}
+#endif
+
+CCI__UNUSED static int cci__endpoint_arm_os_handle(cci_endpoint_base_t *base, int flags) {
+    cci__endpoint_t *ep = (cci__endpoint_t *)(void *)base;
+    if (!ep->has_fd) return CCI_EINVAL;
+    cci__endpoint_lock(ep);
+#ifdef CCI_NO_WAKE
+    (void)flags;
+#else
+    if (flags != ep->wakes.classes || (flags & CCI_ARM_WAKE)) ep->engine->choose(ep, flags);
+#endif
+    ep->engine->work(ep);
+    ep->os_handle.is_awake = 0;
+    ep->engine->arm(ep);
+    cci__endpoint_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* Over a link: sleeps until something comes or is due, for `most_ns` at most. */
+CCI__UNUSED static void cci__endpoint_wait(cci__endpoint_t *ep, uint64_t most_ns) {
+    uint64_t deadline_ns, now_ns;
+    if (ep->engine->has_come && ep->engine->has_come(ep)) return;
+    deadline_ns = ep->engine->sleep_deadline(ep);
+    now_ns = ep->engine->clock(ep);
+    most_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
+    ep->waiters++;
+    cci__endpoint_unlock(ep); /* another thread may have something to do */
+    if (most_ns > 0 && ep->link->wait) ep->link->wait(ep->handle, most_ns);
+    cci__endpoint_lock(ep);
+    ep->waiters--;
+    ep->called_ns = ep->engine->clock(ep);
+}
+
+/* Over a link: works until an operation is done. */
+CCI__UNUSED static void cci__endpoint_block(cci__endpoint_t *ep, const uint8_t *is_done) {
+    uint64_t start_ns = ep->engine->clock(ep);
+    while (!*is_done) {
+        ep->engine->work(ep);
+        if (*is_done) return;
+        if (ep->now_ns - start_ns < ep->engine->spin_ns) { /* an answer is usually near: sleeping would take longer */
+            cci__endpoint_unlock(ep);
+            cci__endpoint_lock(ep);
+        } else {
+            cci__endpoint_wait(ep, ep->engine->nap_ns);
+        }
+    }
+}
+
+#ifndef CCI_NO_THREADS
+/* The helper thread of an endpoint over a link. */
+CCI__UNUSED static void cci__endpoint_help(void *endpoint) {
+    cci__endpoint_t *ep = (cci__endpoint_t *)endpoint;
+    cci__endpoint_lock(ep);
+    while (!ep->stopping) {
+        ep->engine->work(ep);
+        cci__endpoint_arm(ep);
+        ep->thread_until_ns = ep->engine->sleep_deadline(ep);
+        cci__endpoint_wait(ep, 1000 * CCI__MS);
+        ep->thread_until_ns = 0;
+    }
+    cci__endpoint_unlock(ep);
+}
+
+/* 0: the system makes no more threads. */
+CCI__UNUSED static int cci__endpoint_start_thread(cci__endpoint_t *ep, void (*run)(void *endpoint)) {
+    ep->has_thread = cci__thread_start(&ep->thread, run, ep);
+    if (!ep->has_thread) cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
+    return ep->has_thread;
+}
+#endif
+
+CCI__UNUSED static void cci__endpoint_stop_thread(cci__endpoint_t *ep) {
+#ifndef CCI_NO_THREADS
+    if (!ep->has_thread) return;
+    cci__endpoint_lock(ep);
+    ep->stopping = 1;
+    cci__endpoint_unlock(ep);
+    ep->engine->wake(ep);
+    cci__thread_join(&ep->thread);
+#else
+    (void)ep;
+#endif
+}
+
+/* What engines put into their tables of operations: in the order of cci_endpoint_ops_t, up to get_event, and from
+ * set_endpoint_opt on. */
+#define CCI__ENDPOINT_OPS(destroy, connect)                                                                            \
+    destroy, cci__endpoint_accept, cci__endpoint_reject, connect, cci__endpoint_disconnect, cci__endpoint_arm_os_handle
+#define CCI__ENDPOINT_OPTS                                                                                             \
+    cci__endpoint_set_opt, cci__endpoint_get_opt, cci__endpoint_set_conn_opt, cci__endpoint_get_conn_opt
+
+/* Over a link: what engines put into their tables. */
+CCI__UNUSED static uint64_t cci__endpoint_clock(cci__endpoint_t *ep) {
+    return ep->link->now(ep->handle);
+}
+
+CCI__UNUSED static void cci__endpoint_wake(cci__endpoint_t *ep) {
+    if (ep->link->wake) ep->link->wake(ep->handle);
+}
+
+/* ---- the link's device ---- */
+
+/* Looks at it, and tells the program what has changed; what the link's `up` says. */
+CCI__UNUSED static int cci__endpoint_check_link(cci__endpoint_t *ep) {
+    struct cci_device *device = (struct cci_device *)(uintptr_t)ep->api.pub.device;
+    int up = ep->link->up ? ep->link->up(ep->handle) : 1;
+    cci_evq_event_t *event;
+    ep->check_ns = ep->now_ns + 100 * CCI__MS;
+    CCI__TELLS(if (ep->info.state) cci__notices_of_link(&ep->notices, &ep->evq, &ep->link_state, ep->info.state));
+    if (up > 0 && ep->device_failed) {
+        ep->device_failed = 0;
+        device->up = 1;
+        CCI__TELLS(cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_UP, 0));
+    }
+    if (up <= 0 && !ep->device_failed && (event = cci__endpoint_event(ep)) != NULL) {
+        ep->device_failed = 1;
+        device->up = 0;
+        event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
+        event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->api.pub;
+        cci_evq_post(&ep->evq.urgent, event);
+        CCI__TELLS(cci__notices_post(&ep->notices, &ep->evq, NULL, CCI_STATUS_DEVICE_DOWN, 0));
+    }
+    return up;
+}
+
+/* ---- the end of an endpoint over a link: its peers learn it ---- */
+
+/* Lets the network work until a time, or until all peers know. */
+static void cci__endpoint_linger(cci__endpoint_t *ep, uint64_t until_ns) {
+    uint32_t rounds = UINT32_C(1) << 20; /* enough, if the link's clock stands still meanwhile */
+    while (ep->closing > 0 && rounds-- > 0 && ep->now_ns < until_ns) {
+        if (!ep->engine->receive(ep) && ep->link->wait) {
+            cci__endpoint_unlock(ep);
+            ep->link->wait(ep->handle, until_ns - ep->now_ns);
+            cci__endpoint_lock(ep);
+        }
+        ep->conns.resets = 0;
+        ep->now_ns = ep->engine->clock(ep);
+    }
+}
+
+/* Tells each peer that does not know it yet, many in batches; all of them, or until a time. */
+static void cci__endpoint_close_round(cci__endpoint_t *ep, uint64_t until_ns) {
+    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
+        cci_conn_t *conn = cci_conn_at(&ep->conns, i);
+        if (conn->state != CCI_CONN_CLOSING || !ep->engine->tell_close(ep, conn)) continue;
+        if (++sent % batch == 0) cci__endpoint_linger(ep, ep->now_ns + CCI__MS);
+    }
+}
+
+CCI__UNUSED static void cci__endpoint_close_all(cci__endpoint_t *ep) {
+    uint32_t i, tries;
+    uint64_t until_ns;
+    if (ep->device_failed || ep->is_dead) return;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci_conn_t *conn = cci_conn_at(&ep->conns, i);
+        if (!ep->engine->ends(ep, conn)) continue;
+        ep->closing += conn->state != CCI_CONN_CLOSING;
+        cci_conn_begin_close(conn);
+    }
+    cci__endpoint_close_round(ep, CCI__NEVER); /* once at least, all of them */
+    until_ns = ep->now_ns + CCI__CONN_LINGER_NS;
+    for (tries = 0; tries < 3 && ep->closing > 0 && ep->now_ns < until_ns; tries++) {
+        cci__endpoint_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
+        cci__endpoint_close_round(ep, until_ns);
+    }
+    cci__endpoint_linger(ep, until_ns);
+}
 
 #ifdef __cplusplus
 }
@@ -9897,7 +10622,6 @@ extern "C" {
 #define CCI__DGRAM_CHUNKS (1u + CCI_SMALL_RMAS)
 #define CCI__DGRAM_CONTROL (2u * CCI_SMALL_CONNECTIONS)
 #define CCI__DGRAM_SLAB 512u
-#define CCI__DGRAM_GROUPS 1u
 #define CCI__DGRAM_COLLECTING 1u
 #else
 #define CCI__DGRAM_BATCH_RX 16
@@ -9906,9 +10630,8 @@ extern "C" {
     1024u /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
-#define CCI__DGRAM_CONTROL 64u /* connection events that are made at once */
-#define CCI__DGRAM_SLAB 32768u /* bytes of a slab, if not just one thing is longer */
-#define CCI__DGRAM_GROUPS 16u
+#define CCI__DGRAM_CONTROL 64u    /* connection events that are made at once */
+#define CCI__DGRAM_SLAB 32768u    /* bytes of a slab, if not just one thing is longer */
 #define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
 #endif
 #define CCI__DGRAM_BUFS 1024u /* default of both buffer counts, where memory allows */
@@ -10098,7 +10821,6 @@ typedef struct cci__dgram {
         uint64_t token;
         uint32_t index;
     } collecting[CCI__DGRAM_COLLECTING]; /* the first so many that an eighth of the buffers allows, in turn */
-    uint32_t waiters;
     cci_rel_pool_t pool;
     cci_rma_table_t rma;
     cci_list_t ready, soon, inbox, lent, free_actives;
@@ -10116,8 +10838,6 @@ typedef struct cci__dgram {
     cci_list_t free_atomics;
     cci_rma_atomics_t ***atomics; /* NULL, or for each slab of connections NULL, or those of each */
 #endif
-    cci__dconn_t *groups[CCI__DGRAM_GROUPS];
-    uint32_t group_count;
     cci_evq_buffer_t *current; /* the buffer that is being taken in */
     cci_link_rx_t rx[CCI__DGRAM_BATCH_RX];
     cci_evq_buffer_t *rx_buffer[CCI__DGRAM_BATCH_RX];
@@ -10158,6 +10878,7 @@ typedef struct cci__dgram {
 #endif
 
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
+static const cci__engine_t *cci__dgram_engine(void);
 
 static inline void cci__dgram_lock(cci__dgram_t *ep) {
     cci__lock_take(&ep->base.lock);
@@ -11164,34 +11885,17 @@ static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* ---- events ---- */
 
-/* An event for the program about connections, perhaps from new memory. */
-static cci_evq_event_t *cci__dgram_control_event(cci__dgram_t *ep) {
-    cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
-    if (!event) {
-        cci_evq_event_t *more = (cci_evq_event_t *)cci__dgram_memory(ep, CCI__DGRAM_CONTROL * sizeof *more);
-        if (!more) return NULL;
-        cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_CONTROL, more, CCI__DGRAM_CONTROL);
-        event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
-    }
-    event->owner = NULL;
-    event->state = 0;
-    return event;
-}
-
-static int cci__dgram_is_reliable(const cci__dconn_t *conn) {
-    return conn->conn.pub.attribute == CCI_CONN_ATTR_RO || conn->conn.pub.attribute == CCI_CONN_ATTR_RU;
-}
-
-/* Of a connection that opens now: an unreliable one has none. */
-static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__dconn_t *conn) {
-    return cci__dgram_is_reliable(conn) ? ep->base.keepalive_us : 0;
+static int cci__dgram_add_events(cci__endpoint_t *base) {
+    cci_evq_event_t *more =
+        (cci_evq_event_t *)cci__dgram_memory((cci__dgram_t *)base, CCI__DGRAM_CONTROL * sizeof *more);
+    if (more) cci_evq_add_events(&base->evq, &base->api, CCI_EVQ_CONTROL, more, CCI__DGRAM_CONTROL);
+    return more != NULL;
 }
 
 /* Keepalive begins, if there is to be any. */
-static void cci__dgram_begin_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
-    conn->conn.deadline_ns =
-        conn->conn.keepalive_us ? ep->base.now_ns + (uint64_t)conn->conn.keepalive_us * 1000 : CCI__NEVER;
-    cci__dgram_schedule(ep, conn);
+static void cci__dgram_begin_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
+    conn->deadline_ns = conn->keepalive_us ? base->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
+    cci__dgram_schedule((cci__dgram_t *)base, (cci__dconn_t *)(void *)conn);
 }
 
 /* The peer has answered: the path takes no longer, though the peer's program may have taken most of that. The first
@@ -11207,30 +11911,30 @@ static void cci__dgram_know_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_opened(&ep->base.conns, &conn->conn, ep->base.now_ns);
     cci__dgram_know_path(ep, conn);
-    conn->conn.keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
+    conn->conn.keepalive_us = cci__endpoint_keepalive_us(&ep->base, &conn->conn);
     conn->in.open.keepalive_event = NULL;
     conn->peer.life.at.turn = 0;
     cci__dgram_watch(ep, conn);
     if (conn->conn.step.confirming)
         cci__dgram_schedule(ep, conn); /* keepalive from the confirmation on */
     else
-        cci__dgram_begin_keepalive(ep, conn);
+        cci__dgram_begin_keepalive(&ep->base, &conn->conn);
 }
 
-static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__dgram_control_event(ep);
-    conn->conn.keepalive_us = 0;
-    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
+/* The peer is gone, or nothing was heard of it. */
+static void cci__dgram_post_keepalive(cci__endpoint_t *base, cci_conn_t *of) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)of;
+    cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__endpoint_event(base);
+    of->keepalive_us = 0;
+    of->flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->active) { /* nobody waits for the answer any more */
         conn->active->rel.ping = 0;
         cci_rel_forget(&conn->active->rel);
     }
     if (!event) return;
-    event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
-    event->base.pub.keepalive.connection = &conn->conn.pub;
-    event->owner = conn;
+    cci__event_set_keepalive(event, of);
     conn->in.open.keepalive_event = event; /* in the same place when it is broken */
-    cci_evq_post(&ep->base.evq.urgent, event);
+    cci_evq_post(&base->evq.urgent, event);
 }
 
 /* Posts the events about the end of a connection, once the program has had its last message: that of keepalive, and
@@ -11241,20 +11945,16 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
         CCI__WAKES(if (conn->conn.keepalive_us || (conn->conn.flags & CCI__CONN_UNTOLD)) ep->base.wakes.ends = 1);
         return;
     }
-    if (conn->conn.keepalive_us) cci__dgram_post_keepalive(ep, conn);
+    if (conn->conn.keepalive_us) cci__dgram_post_keepalive(&ep->base, &conn->conn);
     if (!(conn->conn.flags & CCI__CONN_UNTOLD)) return;
-    event = cci__dgram_control_event(ep);
+    event = cci__endpoint_event(&ep->base);
     if (!event) { /* there is no memory now */
         conn->conn.deadline_ns = ep->base.now_ns + 10 * CCI__MS;
         cci__dgram_schedule(ep, conn);
         return;
     }
     conn->conn.flags &= (uint16_t)~CCI__CONN_UNTOLD;
-    event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
-    event->base.pub.disconnect.status = (cci_status_t)conn->peer.life.at.end_status;
-    event->base.pub.disconnect.connection = &conn->conn.pub;
-    event->base.pub.disconnect.context = conn->conn.pub.context;
-    event->owner = conn;
+    cci__event_set_disconnect(event, &conn->conn, conn->peer.life.at.end_status);
     event->state = ++ep->stamp;
     conn->in.broken.end_event = event;
     cci_evq_post(&ep->base.evq.done, event);
@@ -11342,12 +12042,7 @@ static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int statu
     cci__dgram_flush(ep); /* the batch may hold a request, which names the data in `pending` */
     cci_release(cci_conn_give_answer(pending->answer, status, &ep->base.told, &event->base.pub.connect));
     cci_release(pending);
-    event->base.pub.connect.type = CCI_EVENT_CONNECT;
-    event->base.pub.connect.status = (cci_status_t)status;
-    event->base.pub.connect.context = conn->conn.pub.context;
-    event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
-    event->owner = status == CCI_SUCCESS ? conn : NULL;
-    cci_evq_post(&ep->base.evq.urgent, event);
+    cci__endpoint_post_connect(&ep->base, event, &conn->conn, status);
     if (status == CCI_SUCCESS)
         cci__dgram_opened(ep, conn);
     else
@@ -11357,12 +12052,7 @@ static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int statu
 static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci_evq_event_t *event = conn->in.decided.event;
     cci__dgram_drop_answer(ep, conn);
-    event->base.pub.accept.type = CCI_EVENT_ACCEPT;
-    event->base.pub.accept.status = (cci_status_t)status;
-    event->base.pub.accept.context = conn->conn.pub.context;
-    event->base.pub.accept.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
-    event->owner = status == CCI_SUCCESS ? conn : NULL;
-    cci_evq_post(&ep->base.evq.urgent, event);
+    cci__endpoint_post_accept(&ep->base, event, &conn->conn, status);
     if (status == CCI_SUCCESS)
         cci__dgram_opened(ep, conn);
     else
@@ -11578,7 +12268,7 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     active->op_count--;
     if (op->blocking) {
         op->done = 1;
-        if (ep->waiters > 0 && ep->base.link->wake) ep->base.link->wake(ep->base.handle);
+        if (ep->base.waiters > 0 && ep->base.link->wake) ep->base.link->wake(ep->base.handle);
         return;
     }
     cci__dgram_complete(ep, op, rel_op->status);
@@ -11660,7 +12350,7 @@ static uint32_t cci__dgram_path_mtu(const cci__dgram_t *ep, const cci__dconn_t *
 
 /* A reliable connection's peer is silent, or was heard. */
 static CCI__RARE void cci__dgram_suspend(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t is_suspended) {
-    if (cci__dgram_is_reliable(conn))
+    if (cci__conn_is_reliable(&conn->conn))
         (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, is_suspended);
 }
 
@@ -11680,7 +12370,8 @@ static void cci__sink_note(void *user, int what) {
 }
 
 /* Somebody wants to know what is rare. */
-static void cci__dgram_take_note(cci__dgram_t *ep) {
+static void cci__dgram_take_note(cci__endpoint_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
     int wants = ep->base.notices.asked != NULL;
     CCI__STATS(wants |= ep->base.tallies.counted != NULL);
     ep->pool.note = wants ? cci__sink_note : NULL;
@@ -12004,7 +12695,7 @@ static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_packet_t *in
     if ((in->header.flags & CCI__HEADER_SEALED) &&
         !cci__dgram_is_sound(ep, cci_conn_request_key(&ep->base.conns, in, (cci_endpoint_t *)&ep->base.api.pub, &key)))
         return;
-    event = cci__dgram_control_event(ep);
+    event = cci__endpoint_event(&ep->base);
     conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)in->header.attribute, NULL) : NULL;
     if (!conn) {
         cci__dgram_forget(ep, key);
@@ -12048,7 +12739,7 @@ static void cci__dgram_got(cci__dgram_t *ep, cci__dconn_t *conn, cci_conn_got_t 
     case CCI_CONN_GOT_ACCEPT: cci__dgram_connected(ep, conn, CCI_SUCCESS); break;
     case CCI_CONN_GOT_REJECT: cci__dgram_connected(ep, conn, CCI_ECONNREFUSED); break;
     case CCI_CONN_GOT_CONFIRM: cci__dgram_accepted(ep, conn, CCI_SUCCESS); break;
-    case CCI_CONN_GOT_CONFIRMED: cci__dgram_begin_keepalive(ep, conn); break;
+    case CCI_CONN_GOT_CONFIRMED: cci__dgram_begin_keepalive(&ep->base, &conn->conn); break;
     case CCI_CONN_GOT_CLOSE: cci__dgram_left(ep, conn, CCI_SUCCESS); break;
     case CCI_CONN_GOT_RESET: cci__dgram_left(ep, conn, CCI_ERR_DISCONNECTED); break;
     case CCI_CONN_GOT_END: cci__dgram_close_conn(ep, conn); break;
@@ -12178,19 +12869,20 @@ static cci_conn_got_t cci__dgram_unseal_group(const cci__dgram_t *ep, const cci_
 
 static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
     uint32_t i;
-    for (i = 0; i < ep->group_count; i++) {
+    for (i = 0; i < ep->base.group_count; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)ep->base.groups[i];
         cci__active_t *active;
-        if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0) continue;
-        if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length))) return;
-        CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_packet(ep, ep->groups[i], length));
-        active = cci__dgram_activate(ep, ep->groups[i]);
+        if (!rx->is_group || memcmp(&conn->conn.peer, &rx->group, sizeof rx->group) != 0) continue;
+        if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, conn, bytes, &length))) return;
+        CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_packet(ep, conn, length));
+        active = cci__dgram_activate(ep, conn);
         if (!active) {
             CCI__STATS(ep->packets_unheard++);
             return;
         }
         (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->base.now_ns);
         active->rel.ack_count = active->rel.nack_count = 0; /* anybody can send to a group: it answers nothing */
-        cci__dgram_schedule(ep, ep->groups[i]);             /* pieces of messages have their time */
+        cci__dgram_schedule(ep, conn);                      /* pieces of messages have their time */
         return;
     }
     CCI__STATS(ep->packets_unmatched++);
@@ -12301,7 +12993,7 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active;
     uint64_t period_ns = (uint64_t)conn->conn.keepalive_us * 1000;
     if (conn->conn.flags & CCI__CONN_PINGED) {
-        cci__dgram_post_keepalive(ep, conn);
+        cci__dgram_post_keepalive(&ep->base, &conn->conn);
         conn->conn.deadline_ns = CCI__NEVER;
         return;
     }
@@ -12403,7 +13095,7 @@ static void cci__dgram_idle(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_post_end(ep, conn);
     } else if (conn->conn.step.confirming) {
         (void)cci_conn_hears(&conn->conn); /* a server that sleeps so long learns it from the first message */
-        cci__dgram_begin_keepalive(ep, conn);
+        cci__dgram_begin_keepalive(&ep->base, &conn->conn);
     } else {
         cci__dgram_keepalive(ep, conn);
     }
@@ -12466,29 +13158,8 @@ static void cci__dgram_die(cci__dgram_t *ep) {
     }
 }
 
-static void cci__dgram_tell_failure(cci__dgram_t *ep) {
-    cci_evq_event_t *event = cci__dgram_control_event(ep);
-    if (!event) return;
-    ((struct cci_device *)(uintptr_t)ep->base.api.pub.device)->up = 0;
-    ep->base.device_failed = 1;
-    event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
-    event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
-    cci_evq_post(&ep->base.evq.urgent, event);
-    CCI__TELLS(cci__notices_post(&ep->base.notices, &ep->base.evq, NULL, CCI_STATUS_DEVICE_DOWN, 0));
-}
-
 static void cci__dgram_check_device(cci__dgram_t *ep) {
-    int up = ep->base.link->up ? ep->base.link->up(ep->base.handle) : 1;
-    ep->base.check_ns = ep->base.now_ns + 100 * CCI__MS;
-    CCI__TELLS(if (ep->base.info.state)
-                   cci__notices_of_link(&ep->base.notices, &ep->base.evq, &ep->base.link_state, ep->base.info.state));
-    if (up > 0 && ep->base.device_failed) {
-        CCI__TELLS(cci__notices_post(&ep->base.notices, &ep->base.evq, NULL, CCI_STATUS_DEVICE_UP, 0));
-        ep->base.device_failed = 0;
-        ((struct cci_device *)(uintptr_t)ep->base.api.pub.device)->up = 1;
-    }
-    if (up <= 0 && !ep->base.device_failed) cci__dgram_tell_failure(ep);
-    if (up < 0 && !ep->base.is_dead) cci__dgram_die(ep);
+    if (cci__endpoint_check_link(&ep->base) < 0 && !ep->base.is_dead) cci__dgram_die(ep);
 }
 
 enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
@@ -12527,7 +13198,7 @@ static void cci__dgram_output_ready(cci__dgram_t *ep, int idle) {
 /* How long the program was away, though it was wanted. One that has a handle is not while it sleeps until the handle
  * wakes it. What is known of that stays for a sixteenth of it, while the program catches up. */
 static CCI__RARE void cci__dgram_note_away(cci__dgram_t *ep) {
-    uint64_t gone_ns = ep->base.now_ns - cci__min64(ep->called_ns, ep->base.now_ns), known_ns = ep->pool.away_ns;
+    uint64_t gone_ns = ep->base.now_ns - cci__min64(ep->base.called_ns, ep->base.now_ns), known_ns = ep->pool.away_ns;
     if (gone_ns > 1000 * CCI__MS) ep->awake_ns = ep->base.now_ns; /* what peers did is still waiting to be received */
     known_ns -= cci__min64(known_ns, 16 * gone_ns);
     if (ep->base.has_fd)
@@ -12559,7 +13230,7 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         ep->base.now_ns = ep->base.link->now(ep->base.handle);
         cci__polls_looked(&ep->base.polls, ep->base.now_ns, 7);
     }
-    if (CCI__UNLIKELY(ep->base.now_ns - ep->called_ns >= ep->seldom_ns)) cci__dgram_note_away(ep);
+    if (CCI__UNLIKELY(ep->base.now_ns - ep->base.called_ns >= ep->seldom_ns)) cci__dgram_note_away(ep);
     count = most == 0 && ep->base.now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most > 0 ? most : 1);
     if (count > 0) {
         ep->idle_rounds = 0;
@@ -12568,7 +13239,7 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         ep->idle_rounds++;
     if (CCI__UNLIKELY(count < 0)) ep->base.check_ns = 0;
     if (CCI__LIKELY(ep->seldom_ns > 0) || !cci__dgram_has_more(ep, count == most && most > 0)) cci__dgram_timers(ep);
-    ep->called_ns = ep->base.now_ns;
+    ep->base.called_ns = ep->base.now_ns;
     if (ep->base.now_ns >= ep->base.check_ns) cci__dgram_check_device(ep);
     idle = idle || ep->idle_rounds >= 2;
     if (idle) cci__dgram_hurry(ep);
@@ -12583,38 +13254,38 @@ static int cci__dgram_has_events(const cci__dgram_t *ep) {
     return ep->base.evq.urgent.head || ep->base.evq.done.head || !cci__list_empty(&ep->inbox);
 }
 
-static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
-    uint64_t at = cci__list_empty(&ep->ready) ? cci__wheel_deadline(&ep->base.wheel) : 0;
+static int cci__dgram_messages(cci__endpoint_t *base, const cci_evq_fifo_t **received, int *is_full) {
+    const cci__dgram_t *ep = (const cci__dgram_t *)base;
+    int has_messages = !cci__list_empty(&ep->inbox);
+    (void)received;
+    *is_full = has_messages && cci__dgram_buffers_left(ep) == 0;
+    return has_messages;
+}
+
+static uint64_t cci__dgram_deadline(const cci__endpoint_t *base) {
+    const cci__dgram_t *ep = (const cci__dgram_t *)base;
+    uint64_t at = cci__list_empty(&ep->ready) ? cci__wheel_deadline(&base->wheel) : 0;
     if (CCI__UNLIKELY(ep->waiting_count > 0)) /* turns that are not taken end */
-        at = cci__min64(at, ep->base.now_ns + 10 * CCI__MS);
-    return ep->base.link->up ? cci__min64(at, ep->base.check_ns + 900 * CCI__MS) : at;
+        at = cci__min64(at, base->now_ns + 10 * CCI__MS);
+    return base->link->up ? cci__min64(at, base->check_ns + 900 * CCI__MS) : at;
 }
 
 /* The deadline for one who is going to sleep until then: timers that come first and whose time has moved back since
  * they were armed are put where they belong. A packet makes one timer stale at most, so this costs little for each. */
-static uint64_t cci__dgram_sleep_deadline(cci__dgram_t *ep) {
+static uint64_t cci__dgram_sleep_deadline(cci__endpoint_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
     cci_timer_t *timer;
     uint32_t moved;
-    for (moved = 0; moved < 64 && (timer = cci__wheel_first(&ep->base.wheel)) != NULL; moved++) {
+    for (moved = 0; moved < 64 && (timer = cci__wheel_first(&base->wheel)) != NULL; moved++) {
         const cci__dconn_t *conn = (const cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
         uint64_t at = cci__dgram_due(ep, conn);
-        if (at <= timer->at_ns || timer->at_ns <= ep->base.now_ns) break;
-        cci__timer_arm(&ep->base.wheel, timer, at);
+        if (at <= timer->at_ns || timer->at_ns <= base->now_ns) break;
+        cci__timer_arm(&base->wheel, timer, at);
     }
-    return cci__dgram_deadline(ep);
+    return cci__dgram_deadline(base);
 }
 
 #ifndef CCI_NO_WAKE
-/* Does the helper thread alone do the work, since the program chooses what wakes it? */
-static int cci__dgram_thread_works(const cci__dgram_t *ep) {
-#ifdef CCI_NO_THREADS
-    (void)ep;
-    return 0;
-#else
-    return ep->base.has_thread && ep->base.wakes.classes != 0;
-#endif
-}
-
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
 static int cci__dgram_may_send(void *endpoint, const cci__refusal_t *refusal) {
     cci__dgram_t *ep = (cci__dgram_t *)endpoint;
@@ -12631,14 +13302,6 @@ static int cci__dgram_may_send(void *endpoint, const cci__refusal_t *refusal) {
     return cci__rel_has_blocks(&active->rel, 1, 8 + cci__pad8(refusal->length));
 }
 
-/* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
-static CCI__RARE int cci__dgram_wakes(cci__dgram_t *ep) {
-    cci__wakes_t *wakes = &ep->base.wakes;
-    int has_messages = !cci__list_empty(&ep->inbox);
-    if (wakes->has_fd) cci__wakes_tell_sender(wakes, &ep->base.evq, cci__dgram_may_send, ep);
-    return cci__wakes_due(wakes, &ep->base.evq, NULL, has_messages, has_messages && cci__dgram_buffers_left(ep) == 0);
-}
-
 /* A send has ended with a status, where there is a second descriptor. */
 static CCI__RARE void cci__dgram_note_send(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t length, int status) {
     int is_refused = status == CCI_ENOBUFS || status == CCI_EAGAIN;
@@ -12648,76 +13311,14 @@ static CCI__RARE void cci__dgram_note_send(cci__dgram_t *ep, cci__dconn_t *conn,
 }
 #endif
 
-/* Makes the OS handle tell the truth, and the helper thread look again. At the end of every call that may have changed
- * either. */
-static void cci__dgram_arm(cci__dgram_t *ep) {
-    uint64_t deadline_ns;
-    int readable;
-    if (!ep->base.has_fd && !ep->base.info.progress_thread) return;
-    deadline_ns = cci__dgram_deadline(ep);
-    if (ep->base.info.progress_thread && deadline_ns < ep->base.thread_until_ns && ep->base.link->wake) {
-        ep->base.thread_until_ns = 0; /* once is enough */
-        ep->base.link->wake(ep->base.handle);
-    }
-    if (!ep->base.has_fd) return;
-    readable = cci__dgram_has_events(ep);
-#ifndef CCI_NO_WAKE
-    if (CCI__UNLIKELY(ep->base.wakes.is_used)) {
-        readable = cci__dgram_wakes(ep);
-        if (cci__dgram_thread_works(ep)) deadline_ns = CCI__NEVER;
-    }
-#endif
-    if (!ep->base.link->arm) return;
-    if (!ep->base.os_handle.is_awake && deadline_ns < ep->base.os_handle.armed_ns)
-        deadline_ns = cci__dgram_sleep_deadline(ep);
-    if (cci__handle_set(&ep->base.os_handle, readable, deadline_ns, ep->base.now_ns))
-        ep->base.link->arm(ep->base.handle, ep->base.os_handle.readable, ep->base.os_handle.armed_ns);
+/* At the end of every call that may have changed what the OS handle or the helper thread has to know. */
+static inline void cci__dgram_arm(cci__dgram_t *ep) {
+    if (ep->base.has_fd || ep->base.info.progress_thread) cci__endpoint_arm(&ep->base);
 }
 
-/* Sleeps, without the lock, until there may be something to do. */
-static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
-    uint64_t deadline_ns = cci__dgram_sleep_deadline(ep), now_ns = ep->base.link->now(ep->base.handle);
-    uint64_t wait_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
-    if (!ep->base.link->wait || wait_ns == 0) {
-        cci__dgram_unlock(ep); /* another thread may have something to do */
-        cci__dgram_lock(ep);
-        return;
-    }
-    ep->waiters++;
-    cci__dgram_unlock(ep);
-    ep->base.link->wait(ep->base.handle, wait_ns);
-    cci__dgram_lock(ep);
-    ep->called_ns = ep->base.link->now(ep->base.handle);
-    ep->waiters--;
+static void cci__dgram_work(cci__endpoint_t *base) {
+    (void)cci__dgram_pump((cci__dgram_t *)base, CCI__IDLE, CCI__DGRAM_BATCH_RX);
 }
-
-#ifndef CCI_NO_THREADS
-static void cci__dgram_thread(void *arg) {
-    cci__dgram_t *ep = (cci__dgram_t *)arg;
-    cci__dgram_lock(ep);
-    while (!ep->base.stopping) {
-        uint64_t deadline_ns, now_ns;
-        (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
-        cci__dgram_arm(ep);
-        deadline_ns = cci__dgram_sleep_deadline(ep);
-        now_ns = ep->base.link->now(ep->base.handle);
-        if (deadline_ns <= now_ns) {
-            cci__dgram_unlock(ep);
-            cci__dgram_lock(ep);
-            continue;
-        }
-        ep->base.thread_until_ns = deadline_ns;
-        ep->waiters++;
-        cci__dgram_unlock(ep);
-        ep->base.link->wait(ep->base.handle, cci__min64(deadline_ns - now_ns, 1000 * CCI__MS));
-        cci__dgram_lock(ep);
-        ep->called_ns = ep->base.link->now(ep->base.handle);
-        ep->waiters--;
-        ep->base.thread_until_ns = 0;
-    }
-    cci__dgram_unlock(ep);
-}
-#endif
 
 static void cci__dgram_drop_op(cci__dgram_t *ep, cci__op_t *op) {
     if (!op) return;
@@ -12725,20 +13326,10 @@ static void cci__dgram_drop_op(cci__dgram_t *ep, cci__op_t *op) {
     ep->free_ops = &op->event;
 }
 
-/* Waits until a BLOCKING operation is complete; its status. */
+/* Waits for an operation, and returns its status. */
 static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
-    uint64_t start_ns = ep->base.link->now(ep->base.handle);
     int status;
-    while (!op->done) {
-        (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
-        if (op->done) break;
-        if (ep->base.now_ns - start_ns < 50000) { /* an answer is usually near: sleeping would take longer */
-            cci__dgram_unlock(ep);
-            cci__dgram_lock(ep);
-        } else {
-            cci__dgram_wait(ep, 100 * CCI__MS);
-        }
-    }
+    cci__endpoint_block(&ep->base, &op->done);
     status = op->rel.status;
     cci__dgram_drop_op(ep, op);
     return status;
@@ -13019,16 +13610,9 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         }
         cci__dgram_forget(ep, conn->peer.key);
     }
-    while (ep->base.told.next && !cci__list_empty(&ep->base.told))
-        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->base.told.next, cci_conn_answer_t, node) + 1));
-    cci_release(ep->base.conns.buckets);
-    CCI__STATS(cci__tallies_free(&ep->base.tallies));
-    CCI__TELLS(cci__notices_free(&ep->base.notices));
+    cci__endpoint_free(&ep->base);
     cci_release(ep->waiting[0].index);
     cci_release(ep->waiting[1].index);
-    if (ep->base.handle) ep->base.link->close(ep->base.handle);
-    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
-    cci__lock_destroy(&ep->base.lock);
     while (block) {
         cci__memory_t *next = block->next;
         cci_release(block);
@@ -13088,16 +13672,14 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
 #endif
     if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
-    ep->base.api.pub.device = device;
+    cci__endpoint_init(&ep->base, cci__dgram_engine(), device, fd != NULL);
     ep->base.api.ops = cci__dgram_ops();
     ep->base.api.forked = cci__dgram_forked;
     ep->transport = transport;
     ep->base.link = transport->link;
     ep->base.info.os_handle = -1;
     ep->base.info.share = (flags & CCI_ENDPOINT_SHARED) != 0;
-    ep->base.has_fd = fd != NULL;
     ep->given_most = ep->heard_most = 1;
-    ep->base.os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->ready);
     cci__list_init(&ep->soon);
     cci__list_init(&ep->inbox);
@@ -13109,8 +13691,6 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
 #ifndef CCI_NO_ATOMICS
     cci__list_init(&ep->free_atomics);
 #endif
-    cci__list_init(&ep->base.told);
-    cci__lock_init(&ep->base.lock);
 #ifndef CCI_NO_NAMES
     name = cci_conn_named_port(service, service ? cci_service_name(device, service) : NULL, port);
     if (name) service = port;
@@ -13133,18 +13713,15 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
 #endif
     cci__dgram_look_closer(ep);
     CCI__TELLS(if (ep->base.info.state) ep->base.link_state = *ep->base.info.state);
-    ep->base.now_ns = ep->called_ns = ep->base.link->now(ep->base.handle);
+    ep->base.now_ns = ep->base.called_ns = ep->base.link->now(ep->base.handle);
     cci__wheel_init(&ep->base.wheel, ep->base.now_ns);
     if (fd) *fd = ep->base.info.os_handle;
     *endpoint = &ep->base.api;
 #ifndef CCI_NO_THREADS
-    if (ep->base.info.progress_thread && ep->base.link->wait) {
-        ep->base.has_thread = cci__thread_start(&ep->base.thread, cci__dgram_thread, ep);
-        if (!ep->base.has_thread) {
-            CCI__TELL(CCI_LOG_ERROR, "the helper thread could not be started");
-            cci__dgram_free(ep);
-            return CCI_ENOMEM;
-        }
+    if (ep->base.info.progress_thread && ep->base.link->wait &&
+        !cci__endpoint_start_thread(&ep->base, cci__endpoint_help)) {
+        cci__dgram_free(ep);
+        return CCI_ENOMEM;
     }
 #endif
     return CCI_SUCCESS;
@@ -13183,72 +13760,36 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_schedule(ep, conn);
 }
 
-/* Lets the network work until a time, or until all peers know. */
-static void cci__dgram_linger(cci__dgram_t *ep, uint64_t until_ns) {
-    uint32_t rounds = UINT32_C(1) << 20; /* enough, if the link's clock stands still meanwhile */
+/* The endpoint ends. 1: the connection's peer is to be told. */
+static int cci__dgram_ends(cci__endpoint_t *base, cci_conn_t *conn) {
+    if (!cci_conn_has_listener(conn)) return 0;
+    cci__dgram_quiet((cci__dgram_t *)base, (cci__dconn_t *)(void *)conn);
+    return 1;
+}
+
+static int cci__dgram_tell_close(cci__endpoint_t *base, cci_conn_t *conn) {
+    cci__dgram_tell((cci__dgram_t *)base, (cci__dconn_t *)(void *)conn, CCI__PKT_CLOSE);
+    return 1;
+}
+
+static int cci__dgram_receive_batch(cci__endpoint_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
+    int count;
     cci__dgram_flush(ep);
-    while (ep->base.closing > 0 && rounds-- > 0 && ep->base.now_ns < until_ns) {
-        if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0 && ep->base.link->wait) {
-            cci__dgram_unlock(ep);
-            ep->base.link->wait(ep->base.handle, until_ns - ep->base.now_ns);
-            cci__dgram_lock(ep);
-        }
-        cci__dgram_flush(ep);
-        ep->base.conns.resets = 0;
-        ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    }
-}
-
-/* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
-static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
-    uint32_t i, sent = 0, batch = cci__max32(ep->base.closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
-    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB && ep->base.closing > 0 && ep->base.now_ns < until_ns;
-         i++) {
-        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, i);
-        if (conn->conn.state != CCI_CONN_CLOSING) continue;
-        cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
-        if (++sent % batch == 0) cci__dgram_linger(ep, ep->base.now_ns + CCI__MS);
-    }
-}
-
-/* The endpoint goes: all peers are told, and told again if they don't answer, for a short time. */
-static void cci__dgram_close_all(cci__dgram_t *ep) {
-    uint32_t i, tries;
-    uint64_t until_ns;
-    if (ep->base.device_failed || ep->base.is_dead) return;
-    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, i);
-        if (!cci_conn_has_listener(&conn->conn)) continue;
-        cci__dgram_quiet(ep, conn);
-        ep->base.closing += conn->conn.state != CCI_CONN_CLOSING;
-        cci_conn_begin_close(&conn->conn);
-    }
-    cci__dgram_close_round(ep, CCI__NEVER); /* once at least, all of them */
-    until_ns = ep->base.now_ns + CCI__CONN_LINGER_NS;
-    for (tries = 0; tries < 3 && ep->base.closing > 0 && ep->base.now_ns < until_ns; tries++) {
-        cci__dgram_linger(ep, cci__min64(ep->base.now_ns + (10 * CCI__MS << tries), until_ns));
-        cci__dgram_close_round(ep, until_ns);
-    }
-    cci__dgram_linger(ep, until_ns);
+    count = cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX);
+    cci__dgram_flush(ep);
+    return count > 0;
 }
 
 static int cci__dgram_destroy(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
     int round;
-#ifndef CCI_NO_THREADS
-    if (ep->base.has_thread) {
-        cci__dgram_lock(ep);
-        ep->base.stopping = 1;
-        cci__dgram_unlock(ep);
-        if (ep->base.link->wake) ep->base.link->wake(ep->base.handle);
-        cci__thread_join(&ep->base.thread);
-    }
-#endif
+    cci__endpoint_stop_thread(&ep->base);
     cci__dgram_lock(ep);
     ep->base.now_ns = ep->base.link->now(ep->base.handle);
     for (round = 0; round < 64; round++) /* what has arrived already is taken, or will never be acknowledged */
         if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0) break;
-    cci__dgram_close_all(ep);
+    cci__endpoint_close_all(&ep->base);
     cci__dgram_flush(ep);
     cci__dgram_unlock(ep);
     cci__dgram_free(ep);
@@ -13267,62 +13808,27 @@ static cci_conn_answer_t *cci__dgram_keep_answer(cci__dgram_t *ep, const void *d
 }
 
 /* Accepts or rejects a request, and tells the client. An accept keeps an event for its outcome. */
-static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int accepts, void *context, const void *data,
-                             uint32_t data_len) {
+static int cci__dgram_decide(cci__endpoint_t *base, cci_evq_event_t *request, int accepts, void *context,
+                             const void *data, uint32_t data_len) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
     cci__dconn_t *conn = (cci__dconn_t *)request->owner;
     cci_evq_event_t *event = NULL;
     cci_conn_answer_t *answer = NULL;
-    if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) return CCI_EINVAL;
-    if (accepts && ep->base.is_dead) return CCI_ERR_DEVICE_DEAD;
+    if (accepts && base->is_dead) return CCI_ERR_DEVICE_DEAD;
     if (data_len > CCI__DGRAM_REQUEST) return CCI_ERR_NOT_IMPLEMENTED;
     if (data_len && (answer = cci__dgram_keep_answer(ep, data, data_len)) == NULL) return CCI_ENOBUFS;
-    if (accepts && (event = cci__dgram_control_event(ep)) == NULL) {
+    if (accepts && (event = cci__endpoint_event(base)) == NULL) {
         if (answer) cci__dgram_give_back(ep, CCI__STORE_ANSWERS, answer);
         return CCI_ENOMEM;
     }
-    request->state = 1;
-    request->owner = NULL;
     conn->in.decided.event = event;
     conn->in.decided.answer = answer;
     if (answer) conn->conn.flags |= CCI__CONN_ANSWERS;
     conn->conn.pub.context = context;
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     cci__dgram_ask_path(ep, conn);
-    cci__dgram_tell(ep, conn, cci_conn_decide(&ep->base.conns, &conn->conn, accepts, ep->base.now_ns));
+    cci__dgram_tell(ep, conn, cci_conn_decide(&base->conns, &conn->conn, accepts, base->now_ns));
     cci__dgram_schedule(ep, conn);
     cci__dgram_flush(ep);
-    cci__dgram_arm(ep);
-    return CCI_SUCCESS;
-}
-
-static int cci__dgram_send_answer(cci_event_base_t *base, int accepts, void *context, const void *data,
-                                  uint32_t data_len) {
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
-    int status;
-    cci__dgram_lock(ep);
-    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, accepts, context, data, data_len);
-    cci__dgram_unlock(ep);
-    return status;
-}
-
-static int cci__dgram_accept(cci_event_base_t *base, void *context) {
-    return cci__dgram_send_answer(base, 1, context, NULL, 0);
-}
-
-static int cci__dgram_reject(cci_event_base_t *base) {
-    return cci__dgram_send_answer(base, 0, NULL, NULL, 0);
-}
-
-/* A multicast connection is open at once: there is no server. */
-static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
-    int receives = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX, status;
-    if (receives) {
-        if (ep->group_count == CCI__DGRAM_GROUPS) return CCI_ENOBUFS;
-        status = ep->base.link->group(ep->base.handle, &conn->conn.peer, 1);
-        if (status != CCI_SUCCESS) return status;
-        ep->groups[ep->group_count++] = conn;
-    }
-    cci__dgram_connected(ep, conn, CCI_SUCCESS);
     return CCI_SUCCESS;
 }
 
@@ -13341,150 +13847,59 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
     return conn->peer.key || ep->seal->plain_allowed ? CCI_SUCCESS : CCI_ERR_NOT_FOUND;
 }
 
-static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, const cci_link_addr_t *to, int is_known,
-                                     const cci_conn_seek_t *seek, const void *data, uint32_t data_len,
-                                     cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
-    int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
-    cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(cci_conn_pending_size(data_len, seek));
-    cci_evq_event_t *event = cci__dgram_control_event(ep);
-    cci__dconn_t *conn = cci__dgram_open_conn(ep, attribute, context);
-    if (!pending || !event || !conn) {
-        status = CCI_ENOMEM;
-        goto failed;
+static int cci__dgram_connect(cci__endpoint_t *base, const cci__connect_t *call) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
+    cci_conn_pending_t *pending = cci__endpoint_pending(base, call);
+    cci__dconn_t *conn = pending ? cci__dgram_open_conn(ep, call->attribute, call->context) : NULL;
+    int status = CCI_ENOMEM;
+    if (conn) {
+        conn->in.request = pending;
+        cci_conn_begin_connect(&conn->conn, &call->to, call->is_known, pending->give_up_ns, base->now_ns);
+        status = cci__dgram_connect_key(ep, conn, call->address);
+        if (status == CCI_SUCCESS) status = cci__endpoint_join(base, &conn->conn);
     }
-    conn->in.request = pending;
-    pending->event = event;
-    pending->answer = NULL;
-    pending->key_id = 0;
-    pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns;
-    pending->data_len = data_len;
-    if (data_len) memcpy(pending + 1, data, data_len);
-    cci_conn_begin_seek(pending, seek, ep->base.now_ns);
-    cci_conn_begin_connect(&conn->conn, to, is_known, pending->give_up_ns, ep->base.now_ns);
-    status = cci__dgram_connect_key(ep, conn, address);
-    if (status != CCI_SUCCESS) goto failed;
-    if (is_group) {
-        status = cci__dgram_connect_group(ep, conn);
-        if (status == CCI_SUCCESS) return status;
-        goto failed;
+    if (status != CCI_SUCCESS) {
+        if (pending) cci_evq_return_event(&base->evq, (cci_evq_event_t *)pending->event);
+        cci_release(pending);
+        if (conn) cci__dgram_close_conn(ep, conn);
+        return status;
     }
-    if (is_known)
+    if (call->is_group) { /* there is no server: it is open at once */
+        cci__dgram_connected(ep, conn, CCI_SUCCESS);
+        return CCI_SUCCESS;
+    }
+    if (call->is_known)
         cci__dgram_send_request(ep, conn);
     else
         conn->conn.flags |= CCI__CONN_ASKING;
     cci__dgram_schedule(ep, conn);
+    cci__dgram_flush(ep);
     return CCI_SUCCESS;
-failed:
-    cci_release(pending);
-    if (event) cci_evq_return_event(&ep->base.evq, event);
-    if (conn) {
-        conn->conn.state = CCI_CONN_CONNECTING;
-        cci__dgram_close_conn(ep, conn);
-    }
-    return status;
 }
 
-static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
-                              cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
-    cci_link_addr_t to;
-    uint64_t timeout_ns = CCI__NEVER;
-    const cci_conn_seek_t *sought = NULL;
-#ifndef CCI_NO_NAMES
-    const char *name = cci_service_name(ep->base.api.pub.device, address);
-    cci_conn_seek_t seek;
-#endif
-    (void)flags;
-    if (!ep->base.link->resolve) return CCI_ERR_NOT_IMPLEMENTED;
-    memset(&to, 0, sizeof to);
-    /* without the lock: it may ask a name service */
-#ifndef CCI_NO_NAMES
-    status = name ? cci_conn_find_ports(&seek, ep->base.link, ep->base.handle, address, name)
-                  : ep->base.link->resolve(ep->base.handle, address, &to);
-    if (name) {
-        to = seek.addresses[0];
-        sought = &seek;
-    }
-#else
-    status = ep->base.link->resolve(ep->base.handle, address, &to);
-#endif
-    if (status != CCI_SUCCESS && status != CCI_EAGAIN) return status;
-    if (is_group && (!ep->base.link->is_group || !ep->base.link->group)) return CCI_ERR_NOT_IMPLEMENTED;
-    if (ep->base.link->is_group && ep->base.link->is_group(ep->base.handle, &to) != is_group) return CCI_EINVAL;
-    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
-        timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
-    cci__dgram_lock(ep);
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    status = ep->base.is_dead ? (int)CCI_ERR_DEVICE_DEAD
-                              : cci__dgram_connect_locked(ep, address, &to, status == CCI_SUCCESS, sought, data,
-                                                          data_len, attribute, context, timeout_ns);
+static void cci__dgram_disconnect(cci__endpoint_t *base, cci_conn_t *conn) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
+    cci__dgram_quiet(ep, (cci__dconn_t *)(void *)conn);
+    cci__dgram_begin_close(ep, (cci__dconn_t *)(void *)conn);
     cci__dgram_flush(ep);
-    cci__dgram_arm(ep);
-    cci__dgram_unlock(ep);
-    return status;
-}
-
-static int cci__dgram_disconnect(struct cci_connection *connection) {
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
-    cci__dgram_t *ep = cci__dgram_of(conn);
-    uint32_t i;
-    cci__dgram_lock(ep);
-    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
-        cci__dgram_unlock(ep);
-        return CCI_EINVAL;
-    }
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    cci__dgram_quiet(ep, conn);
-    for (i = 0; i < ep->group_count; i++) {
-        if (ep->groups[i] == conn) {
-            (void)ep->base.link->group(ep->base.handle, &conn->conn.peer, 0);
-            ep->groups[i] = ep->groups[--ep->group_count];
-        }
-    }
-    CCI__WAKES(cci__wakes_forget(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST));
-    cci__dgram_begin_close(ep, conn);
-    cci__dgram_flush(ep);
-    cci__dgram_arm(ep);
-    cci__dgram_unlock(ep);
-    return CCI_SUCCESS;
 }
 
 /* ---- events ---- */
 
 #ifndef CCI_NO_WAKE
 /* From now on other classes of events wake. */
-static void cci__dgram_choose(cci__dgram_t *ep, int classes) {
+/* From now on other classes of events wake. */
+static void cci__dgram_choose(cci__endpoint_t *base, int classes) {
+    const cci__dgram_t *ep = (const cci__dgram_t *)base;
     const cci_list_t *node;
     const cci_rel_run_t *run;
-    cci__wakes_choose(&ep->base.wakes, classes);
-    ep->base.wakes.heard = 0;
+    cci__endpoint_choose(base, classes);
+    base->wakes.heard = 0;
     for (node = ep->inbox.next; (classes & CCI_ARM_WAKE) && node != &ep->inbox; node = node->next)
         for (run = CCI__CONTAINER(node, const cci__active_t, inbox)->runs; run; run = run->next)
-            ep->base.wakes.heard |= (uint8_t)cci__run_wakes(run);
-    if (cci__dgram_thread_works(ep) && ep->base.os_handle.armed_ns != CCI__NEVER) { /* the thread looks at the clock */
-        ep->base.os_handle.armed_ns = CCI__NEVER;
-        if (ep->base.link->arm) ep->base.link->arm(ep->base.handle, ep->base.os_handle.readable, CCI__NEVER);
-    }
-    if (ep->base.info.hold) ep->base.info.hold(ep->base.handle, cci__dgram_thread_works(ep));
+            base->wakes.heard |= (uint8_t)cci__run_wakes(run);
 }
 #endif
-
-static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    if (!ep->base.has_fd) return CCI_EINVAL;
-    cci__dgram_lock(ep);
-#ifdef CCI_NO_WAKE
-    (void)flags;
-#else
-    if (flags != ep->base.wakes.classes || (flags & CCI_ARM_WAKE)) cci__dgram_choose(ep, flags);
-#endif
-    (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
-    ep->base.os_handle.is_awake = 0;
-    cci__dgram_arm(ep);
-    cci__dgram_unlock(ep);
-    return CCI_SUCCESS;
-}
 
 /* A program with a handle, for which there is no event, may go to sleep: what waits for company leaves before. Only
  * where one connection has much under way it stays: an acknowledgement, or else the timer, wakes the program soon. */
@@ -13493,22 +13908,12 @@ static int cci__dgram_stays(const cci__dgram_t *ep) {
            CCI__CONTAINER(ep->soon.next, cci__active_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
 }
 
-/* The program may sleep until then: what waits for company leaves before, and the next poll reads the clock. */
-static int cci__dgram_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    uint64_t at;
-    int is_due;
-    cci__dgram_lock(ep);
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    ep->base.polls.left = 0;
-    if (!cci__list_empty(&ep->soon) && !(ep->base.has_fd && cci__dgram_stays(ep)))
-        (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
-    is_due = ep->base.evq.urgent.head || ep->base.evq.done.head ||
-             (!cci__list_empty(&ep->inbox) && ep->base.evq.recv_out < ep->base.evq.recv_limit);
-    at = is_due ? 0 : cci__dgram_sleep_deadline(ep);
-    *ns = cci__ns_until(at, ep->base.now_ns);
-    cci__dgram_unlock(ep);
-    return CCI_SUCCESS;
+/* The program may sleep until then: what waits for company leaves before. */
+static uint64_t cci__dgram_next_deadline(cci__endpoint_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
+    if (!cci__list_empty(&ep->soon) && !(base->has_fd && cci__dgram_stays(ep))) cci__dgram_work(base);
+    if (!cci__list_empty(&ep->inbox) && base->evq.recv_out < base->evq.recv_limit) return 0;
+    return cci__dgram_sleep_deadline(base);
 }
 
 /* The next message that has arrived; *event is NULL if it was withdrawn. Returns CCI_ENOBUFS if there is one but no
@@ -13698,13 +14103,14 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
 
 /* ---- options ---- */
 
-static int cci__dgram_set_send_count(cci__dgram_t *ep, uint32_t count) {
+static int cci__dgram_set_send_count(cci__endpoint_t *base, uint32_t count) {
     if (count == 0 || count > CCI__DGRAM_MAX_BUFS) return CCI_ERANGE;
-    cci__dgram_limit_blocks(ep, count);
+    cci__dgram_limit_blocks((cci__dgram_t *)base, count);
     return CCI_SUCCESS;
 }
 
-static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
+static int cci__dgram_set_recv_count(cci__endpoint_t *base, uint32_t count) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
     if (count == 0 || count > CCI__DGRAM_MAX_BUFS) return CCI_ERANGE;
     if (count > SIZE_MAX / 2 / ep->buffer_size) return CCI_ENOMEM;
     cci_evq_limit_buffers(&ep->base.evq, count + CCI__DGRAM_BATCH_RX);
@@ -13718,43 +14124,7 @@ static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
     return CCI_SUCCESS;
 }
 
-static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t keepalive_us) {
-    conn->conn.keepalive_us = keepalive_us;
-    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
-    if (conn->conn.state == CCI_CONN_BROKEN && keepalive_us) {
-        cci__dgram_post_keepalive(ep, conn); /* there is nobody to answer */
-        return;
-    }
-    if (!conn->conn.step.confirming) /* else from the confirmation on */
-        cci__dgram_begin_keepalive(ep, conn);
-}
-
-static int cci__dgram_get_counting(const cci__dgram_t *ep, void *val) {
-#ifdef CCI_NO_STATS
-    (void)ep, (void)val;
-    return CCI_ERR_NOT_IMPLEMENTED;
-#else
-    cci__tallies_get(&ep->base.tallies, val);
-    return CCI_SUCCESS;
-#endif
-}
-
-#ifdef CCI_NO_STATS
-static int cci__dgram_set_counting(cci__dgram_t *ep, uint32_t value) {
-    (void)ep, (void)value;
-    return CCI_ERR_NOT_IMPLEMENTED;
-}
-
-static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats) {
-    (void)ep, (void)stats;
-    return CCI_ERR_NOT_IMPLEMENTED;
-}
-
-static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
-    (void)ep, (void)conn, (void)stats;
-    return CCI_ERR_NOT_IMPLEMENTED;
-}
-#else
+#ifndef CCI_NO_STATS
 /* A connection's messages that wait for cci_get_event(), and the bytes in them. */
 static uint32_t cci__active_waiting(const cci__active_t *active, uint64_t *bytes) {
     const cci_rel_run_t *run;
@@ -13775,22 +14145,23 @@ static void cci__dgram_count_from_now(const cci__dgram_t *ep, const cci__dconn_t
 }
 
 /* Begins to count for each connection, or ends it. */
-static int cci__dgram_set_counting(cci__dgram_t *ep, uint32_t value) {
+static int cci__dgram_set_counting(cci__endpoint_t *base, uint32_t value) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
     int status, was_counted = ep->base.tallies.counted != NULL;
     uint32_t i;
     cci__dgram_flush(ep); /* what is in the batch was laid out before */
     status = cci__tallies_set(&ep->base.tallies, value, ep->base.conns.slab_count);
     if (status != CCI_SUCCESS || (value == 1) == was_counted) return status;
-    CCI__TELLS(cci__dgram_take_note(ep));
+    CCI__TELLS(cci__dgram_take_note(base));
     cci__dgram_look_closer(ep);
     for (i = 0; value == 1 && i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++)
         cci__dgram_count_from_now(ep, (const cci__dconn_t *)(const void *)cci_conn_at(&ep->base.conns, i));
     return CCI_SUCCESS;
 }
 
-/* What waits for cci_get_event(). */
-static uint32_t cci__dgram_events_waiting(const cci__dgram_t *ep) {
-    uint32_t count = cci_evq_count(&ep->base.evq.urgent) + cci_evq_count(&ep->base.evq.done);
+/* Messages that wait for cci_get_event(). */
+static uint32_t cci__dgram_messages_waiting(const cci__dgram_t *ep) {
+    uint32_t count = 0;
     const cci_list_t *node;
     uint64_t bytes;
     for (node = ep->inbox.next; node != &ep->inbox; node = node->next)
@@ -13806,8 +14177,8 @@ static uint32_t cci__dgram_count_active(const cci__dgram_t *ep) {
     return count;
 }
 
-static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats) {
-    memset(stats, 0, sizeof *stats);
+static void cci__dgram_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *stats) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
     cci__dgram_flush(ep); /* what is in the batch was counted in part */
     stats->datagrams_sent = ep->pool.packets_sent;
     stats->bytes_sent = ep->laid_out + ep->bytes_beyond;
@@ -13824,16 +14195,13 @@ static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats)
     stats->requests_refused = ep->requests_refused;
     stats->connections_ended = ep->evicted;
     if (ep->base.info.system_calls) stats->system_calls = *ep->base.info.system_calls;
-    cci_conn_count(&ep->base.conns, &stats->connections_open, &stats->connections_opening);
     stats->connections_active = cci__dgram_count_active(ep);
-    stats->events_waiting = cci__dgram_events_waiting(ep);
+    stats->events_waiting += cci__dgram_messages_waiting(ep);
     /* the batch has some that nothing has come in */
     stats->recv_buffers_used = ep->base.evq.buffer_total - ep->base.evq.free_buffer_count - CCI__DGRAM_BATCH_RX;
     stats->recv_buffers_most = ep->base.evq.buffer_most - CCI__DGRAM_BATCH_RX;
     stats->send_buffers_used = ep->pool.block_out;
     stats->send_buffers_most = ep->pool.block_most;
-    cci__dgram_arm(ep);
-    return CCI_SUCCESS;
 }
 
 /* The counted part, of a connection as it is now. */
@@ -13887,10 +14255,11 @@ static void cci__rel_tell_stats(const cci_rel_t *rel, cci_conn_stats_t *stats) {
     stats->is_active = 1;
 }
 
-static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
+static void cci__dgram_connection_stats(cci__endpoint_t *base, const cci_conn_t *of, cci_conn_stats_t *stats) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
+    const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)of;
     uint64_t heard_ns = (uint64_t)((uint32_t)(ep->base.now_ns >> 20) - conn->peer.life.heard) << 20;
     const cci_rel_state_t *state = &conn->state;
-    memset(stats, 0, sizeof *stats);
     cci__dgram_flush(ep); /* what is in the batch was counted in part */
     if (ep->base.tallies.counted) cci__dgram_tell_tally(ep, conn, stats);
     if (conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) stats->silent_ns = heard_ns;
@@ -13904,48 +14273,8 @@ static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *con
             stats->operations_pending = cci__items_operations(&conn->in.parked.first->node, NULL);
     }
     stats->path_mtu = cci__dgram_path_mtu(ep, conn, stats->path_mtu);
-    cci__dgram_arm(ep);
-    return CCI_SUCCESS;
 }
 #endif
-
-static int cci__dgram_set_event_mask(cci__dgram_t *ep, uint32_t mask) {
-    if (mask & ~CCI__ASKED_EVENTS) return CCI_EINVAL;
-    CCI__TELLS(int status = cci__notices_set(&ep->base.notices, &ep->base.api, mask, ep->base.conns.slab_count));
-    CCI__TELLS(if (status != CCI_SUCCESS) return status);
-    CCI__TELLS(cci__dgram_take_note(ep));
-    ep->base.event_mask = mask;
-    return CCI_SUCCESS;
-}
-
-static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    int status = CCI_SUCCESS;
-    uint32_t value, i;
-    memcpy(&value, val, sizeof value);
-    cci__dgram_lock(ep);
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->base.send_timeout_us = value; break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__dgram_set_recv_count(ep, value); break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__dgram_set_send_count(ep, value); break;
-    case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_set_counting(ep, value); break;
-    case CCI_OPT_ENDPT_EVENT_MASK: status = cci__dgram_set_event_mask(ep, value); break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
-        ep->base.keepalive_us = value;
-        for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
-            cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, i);
-            if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) &&
-                cci__dgram_is_reliable(conn))
-                cci__dgram_set_keepalive(ep, conn, value);
-        }
-        break;
-    default: status = CCI_EINVAL; break;
-    }
-    cci__dgram_arm(ep);
-    cci__dgram_unlock(ep);
-    return status;
-}
 
 /* What every endpoint over a link can do. */
 static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
@@ -13963,100 +14292,29 @@ static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
     caps->max_send_bufs = caps->max_recv_bufs = CCI__DGRAM_MAX_BUFS;
 }
 
-static void cci__dgram_caps(const cci__dgram_t *ep, cci_caps_t *caps) {
-    cci__dgram_link_caps(ep->base.link, caps);
-    if (ep->seal) caps->can |= CCI_CAN_SEAL;
-    caps->max_send_size = ep->base.max_send_size;
+static void cci__dgram_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_caps_t *caps) {
+    const cci__dgram_t *ep = (const cci__dgram_t *)base;
+    cci__dgram_link_caps(base->link, caps);
+    if (ep->seal && (!conn || ((const cci__dconn_t *)(const void *)conn)->peer.key)) caps->can |= CCI_CAN_SEAL;
+    caps->max_send_size = base->max_send_size;
     caps->max_recv_bufs = (uint32_t)cci__min64(CCI__DGRAM_MAX_BUFS, SIZE_MAX / 2 / ep->buffer_size);
 }
 
+static void cci__dgram_set_timeout(cci__endpoint_t *base, cci_conn_t *conn) {
+    const cci__dconn_t *of = (const cci__dconn_t *)(const void *)conn;
+    (void)base;
+    if (of->active) of->active->rel.timeout_us = conn->send_timeout_us;
+}
+
 /* The URI of a peer, or for NULL that of the endpoint. */
-static int cci__dgram_uri(cci__dgram_t *ep, const cci_link_addr_t *peer, char **uri) {
+static int cci__dgram_uri(cci__endpoint_t *base, const cci_conn_t *conn, char **uri) {
+    const cci_link_t *link = base->link;
     char text[256];
     int status;
-    if (peer ? ep->base.link->version < 2 || !ep->base.link->text : !ep->base.link->address)
-        return CCI_ERR_NOT_IMPLEMENTED;
-    status = peer ? ep->base.link->text(ep->base.handle, peer, text, sizeof text)
-                  : ep->base.link->address(ep->base.handle, text, sizeof text);
-    return status == CCI_SUCCESS ? cci_make_uri(ep->transport->name, text, uri) : status;
-}
-
-static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    int status = CCI_SUCCESS;
-    cci__dgram_lock(ep);
-    switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->base.send_timeout_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->base.recv_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->base.send_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->base.keepalive_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->base.event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, NULL, (char **)val); break;
-    case CCI_OPT_CAPS: cci__dgram_caps(ep, (cci_caps_t *)val); break;
-    case CCI_OPT_ENDPT_RMA_ALIGN:
-        memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
-        break;
-    case CCI_OPT_ENDPT_STATS: status = cci__dgram_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
-    case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_get_counting(ep, val); break;
-#ifndef CCI_NO_WAKE
-    case CCI_OPT_ENDPT_SEND_FD:
-        status = ep->base.has_fd ? cci__wakes_open(&ep->base.wakes, val) : (int)CCI_EINVAL;
-        cci__dgram_arm(ep);
-        break;
-#else
-    case CCI_OPT_ENDPT_SEND_FD: status = CCI_ERR_NOT_IMPLEMENTED; break;
-#endif
-    default: status = CCI_EINVAL; break;
-    }
-    cci__dgram_unlock(ep);
-    return status;
-}
-
-static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_opt_name_t name, const void *val) {
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
-    cci__dgram_t *ep = cci__dgram_of(conn);
-    int status = CCI_SUCCESS;
-    uint32_t value;
-    memcpy(&value, val, sizeof value);
-    cci__dgram_lock(ep);
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    if (name == CCI_OPT_CONN_CONTEXT) {
-        memcpy(&conn->conn.pub.context, val, sizeof(void *));
-    } else if (!cci__dgram_is_reliable(conn)) {
-        status = CCI_EINVAL;
-    } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
-        conn->conn.send_timeout_us = value;
-        if (conn->active) conn->active->rel.timeout_us = value;
-    } else {
-        cci__dgram_set_keepalive(ep, conn, value);
-    }
-    cci__dgram_arm(ep);
-    cci__dgram_unlock(ep);
-    return status;
-}
-
-static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
-    cci__dgram_t *ep = cci__dgram_of(conn);
-    int status = CCI_SUCCESS;
-    cci__dgram_lock(ep);
-    if (name == CCI_OPT_CONN_STATS) {
-        ep->base.now_ns = ep->base.link->now(ep->base.handle);
-        status = cci__dgram_connection_stats(ep, conn, (cci_conn_stats_t *)val);
-    } else if (name == CCI_OPT_CONN_PEER_URI)
-        status = cci__dgram_uri(ep, &conn->conn.peer, (char **)val);
-    else if (name == CCI_OPT_CONN_CONTEXT)
-        memcpy(val, &conn->conn.pub.context, sizeof(void *));
-    else if (name == CCI_OPT_CAPS) {
-        cci_caps_t *caps = (cci_caps_t *)val;
-        cci__dgram_caps(ep, caps);
-        if (!conn->peer.key) caps->can &= ~(uint64_t)CCI_CAN_SEAL;
-        cci__caps_of_connection(&conn->conn.pub, caps);
-    } else
-        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->conn.send_timeout_us : &conn->conn.keepalive_us,
-               sizeof(uint32_t));
-    cci__dgram_unlock(ep);
-    return status;
+    if (conn ? link->version < 2 || !link->text : !link->address) return CCI_ERR_NOT_IMPLEMENTED;
+    status = conn ? link->text(base->handle, &conn->peer, text, sizeof text)
+                  : link->address(base->handle, text, sizeof text);
+    return status == CCI_SUCCESS ? cci_make_uri(((cci__dgram_t *)base)->transport->name, text, uri) : status;
 }
 
 /* ---- messages ---- */
@@ -14438,19 +14696,56 @@ static int cci__dgram_atomic(struct cci_connection *connection, const cci_atomic
 #endif
 #endif
 
+static const cci__engine_t *cci__dgram_engine(void) {
+    static const cci__engine_t table = {cci__endpoint_clock,
+                                        NULL,
+                                        NULL,
+                                        cci__dgram_work,
+                                        cci__endpoint_arm,
+                                        cci__endpoint_wake,
+                                        cci__dgram_next_deadline,
+                                        cci__dgram_messages,
+#ifndef CCI_NO_WAKE
+                                        cci__dgram_may_send,
+                                        cci__dgram_choose,
+#endif
+                                        cci__dgram_add_events,
+                                        cci__dgram_decide,
+                                        cci__dgram_disconnect,
+                                        cci__dgram_set_send_count,
+                                        cci__dgram_set_recv_count,
+#ifndef CCI_NO_STATS
+                                        cci__dgram_set_counting,
+                                        cci__dgram_endpoint_stats,
+                                        cci__dgram_connection_stats,
+#endif
+#ifdef CCI_SMALL
+                                        NULL,
+#else
+                                        cci__dgram_take_note,
+#endif
+                                        cci__dgram_set_timeout,
+                                        cci__dgram_begin_keepalive,
+                                        cci__dgram_post_keepalive,
+                                        cci__dgram_uri,
+                                        cci__dgram_caps,
+                                        cci__dgram_deadline,
+                                        cci__dgram_sleep_deadline,
+                                        NULL,
+                                        cci__dgram_receive_batch,
+                                        cci__dgram_ends,
+                                        cci__dgram_tell_close,
+                                        cci__dgram_connect,
+                                        50000,
+                                        100 * CCI__MS};
+    return &table;
+}
+
 static const cci_endpoint_ops_t *cci__dgram_ops(void) {
-    static const cci_endpoint_ops_t table = {cci__dgram_destroy,
-                                             cci__dgram_accept,
-                                             cci__dgram_reject,
-                                             cci__dgram_connect,
-                                             cci__dgram_disconnect,
-                                             cci__dgram_arm_os_handle,
+    static const cci_endpoint_ops_t table = {CCI__ENDPOINT_OPS(cci__dgram_destroy, cci__endpoint_connect),
                                              cci__dgram_get_event,
                                              cci__dgram_return_event,
-                                             cci__dgram_set_endpoint_opt,
-                                             cci__dgram_get_endpoint_opt,
-                                             cci__dgram_set_connection_opt,
-                                             cci__dgram_get_connection_opt,
+                                             CCI__ENDPOINT_OPTS,
                                              cci__dgram_sendv,
 #ifdef CCI_NO_RMA
                                              NULL,
@@ -14463,8 +14758,8 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #endif
                                              NULL,
                                              NULL,
-                                             cci__dgram_send_answer,
-                                             cci__dgram_next_deadline,
+                                             cci__endpoint_answer,
+                                             cci__endpoint_next_deadline,
 #ifdef CCI_NO_ATOMICS
                                              NULL
 #else

@@ -7624,10 +7624,6 @@ static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, in
     while (conn->ops) cci__sisci_fail_op(link->ep, link, CCI__CONTAINER(conn->ops, cci__sisci_op, sibling), status);
 }
 
-static int cci__sisci_is_reliable(const cci__sisci_conn *conn) {
-    return conn->conn.pub.attribute == CCI_CONN_ATTR_RO || conn->conn.pub.attribute == CCI_CONN_ATTR_RU;
-}
-
 static void cci__sisci_free_item(cci__sisci *ep, cci__sisci_item *item) {
     item->next = ep->free_items;
     ep->free_items = item;
@@ -7866,7 +7862,7 @@ static void cci__sisci_begin_silent(cci__sisci_link *link, cci__sisci_conn *conn
     if (!cci__list_empty(&conn->asked)) {
         cci__sisci_see_freed(link);
         if ((int32_t)(link->freed - conn->silent_mark) < 0) return;
-    } else if (!cci__sisci_is_reliable(conn)) {
+    } else if (!cci__conn_is_reliable(&conn->conn)) {
         return;
     }
     conn->silent_mark = link->head;
@@ -7943,10 +7939,9 @@ static void cci__sisci_add_control(cci__sisci *ep) {
     }
 }
 
-/* An event about a connection; more are made when all are in use. */
-static cci_evq_event_t *cci__sisci_control_event(cci__sisci *ep) {
-    if (!ep->base.evq.free_events[CCI_EVQ_CONTROL]) cci__sisci_add_control(ep);
-    return cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
+static int cci__sisci_add_events_of(cci__endpoint_t *base) {
+    cci__sisci_add_control((cci__sisci *)base);
+    return base->evq.free_events[CCI_EVQ_CONTROL] != NULL;
 }
 
 /* More buffers for messages that come, with their events, up to what the program has allowed. */
@@ -8078,29 +8073,20 @@ static void cci__sisci_owe(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) 
 
 static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int type, int status) {
     cci_evq_event_t *event = conn->event;
-    cci_connection_t *connection = status == CCI_SUCCESS ? (cci_connection_t *)&conn->conn.pub : NULL;
     conn->event = NULL;
     if (type == CCI_EVENT_CONNECT) {
-        event->base.pub.connect.type = CCI_EVENT_CONNECT;
-        event->base.pub.connect.status = (cci_status_t)status;
-        event->base.pub.connect.context = conn->conn.pub.context;
-        event->base.pub.connect.connection = connection;
         event->base.pub.connect.data_ptr = NULL;
         event->base.pub.connect.data_len = 0;
+        cci__endpoint_post_connect(&ep->base, event, &conn->conn, status);
     } else {
-        event->base.pub.accept.type = CCI_EVENT_ACCEPT;
-        event->base.pub.accept.status = (cci_status_t)status;
-        event->base.pub.accept.context = conn->conn.pub.context;
-        event->base.pub.accept.connection = connection;
+        cci__endpoint_post_accept(&ep->base, event, &conn->conn, status);
     }
-    cci_evq_post(&ep->base.evq.urgent, event);
 }
 
 /* Such an event is forgotten when the program has closed the connection before its turn comes. */
-static void cci__sisci_post_about(cci_evq_fifo_t *fifo, cci__sisci_conn *conn, cci_evq_event_t *event) {
-    event->owner = conn;
+static void cci__sisci_post_about(cci_evq_fifo_t *fifo, const cci_conn_t *conn, cci_evq_event_t *event) {
     event->state = 1;
-    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
+    ((cci__sisci_event *)(void *)event)->token = conn->token;
     cci_evq_post(fifo, event);
 }
 
@@ -8116,12 +8102,9 @@ static void cci__sisci_post_ends(cci__sisci *ep) {
         if (!event) return;
         cci__list_remove(&conn->asked);
         cci__list_init(&conn->asked);
-        event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
-        event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
-        event->base.pub.disconnect.connection = (cci_connection_t *)&conn->conn.pub;
-        event->base.pub.disconnect.context = conn->conn.pub.context;
+        cci__event_set_disconnect(event, &conn->conn, conn->end_status);
         ep->received_total++;
-        cci__sisci_post_about(&ep->received, conn, event);
+        cci__sisci_post_about(&ep->received, &conn->conn, event);
     }
 }
 
@@ -8138,16 +8121,17 @@ static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int statu
     }
 }
 
-static void cci__sisci_set_timer(cci__sisci *ep, cci__sisci_conn *conn) {
-    conn->pinged = 0;
-    cci__timer_arm(&ep->base.wheel, &conn->conn.timer,
-                   conn->conn.keepalive_us ? ep->base.now_ns + (uint64_t)conn->conn.keepalive_us * 1000 : CCI__NEVER);
+/* Keepalive begins, if there is to be any. */
+static void cci__sisci_set_timer(cci__endpoint_t *base, cci_conn_t *conn) {
+    ((cci__sisci_conn *)(void *)conn)->pinged = 0;
+    cci__timer_arm(&base->wheel, &conn->timer,
+                   conn->keepalive_us ? base->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER);
 }
 
 static void cci__sisci_opened(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->conn.state = CCI_CONN_OPEN;
     ep->base.now_ns = cci__sci_now();
-    cci__sisci_set_timer(ep, conn);
+    cci__sisci_set_timer(&ep->base, &conn->conn);
 }
 
 static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *link, cci_conn_attribute_t attribute,
@@ -8874,7 +8858,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     in_place = is_block && !link->is_foreign && link->held < ep->device.block_count / 2;
     event = cci__sisci_message_event(ep, in_place);
     if (!event) {
-        if (cci__sisci_is_reliable(conn)) return CCI__SISCI_STALLED;
+        if (cci__conn_is_reliable(&conn->conn)) return CCI__SISCI_STALLED;
         if (is_block) cci__sisci_give_back(link, block);
         return CCI__SISCI_TAKEN;
     }
@@ -8934,7 +8918,7 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     }
     if (link->state != CCI__SISCI_OPEN) return CCI__SISCI_TAKEN; /* nobody is there to be answered */
     buffer = ep->requests < CCI__SISCI_REQUESTS ? cci__sisci_take_buffer(ep) : NULL;
-    event = buffer ? cci__sisci_control_event(ep) : NULL;
+    event = buffer ? cci__endpoint_event(&ep->base) : NULL;
     conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
     if (!conn) {
         if (event) cci_evq_return_event(&ep->base.evq, event);
@@ -10417,7 +10401,7 @@ static void cci__sisci_step_groups(cci__sisci *ep) {
 static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute_t attribute, void *context,
                                  uint64_t timeout_ns) {
     cci__sisci_group *group = ep->group_count < CCI__SISCI_GROUPS ? (cci__sisci_group *)cci_alloc(sizeof *group) : NULL;
-    cci_evq_event_t *event = group ? cci__sisci_control_event(ep) : NULL;
+    cci_evq_event_t *event = group ? cci__endpoint_event(&ep->base) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, NULL, attribute, context) : NULL;
     if (!conn) {
         if (event) cci_evq_return_event(&ep->base.evq, event);
@@ -10444,7 +10428,7 @@ static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute
     return CCI_SUCCESS;
 }
 
-static void cci__sisci_arm(cci__sisci *ep);
+static void cci__sisci_arm(cci__endpoint_t *base);
 static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op);
 
 /* A call has accepted a message. */
@@ -10466,7 +10450,7 @@ static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, cons
     cci__sisci_send_to_group(ep, (cci__sisci_group *)conn->data, data, count, length);
     if (op) cci__sisci_complete(ep, op, CCI_SUCCESS);
     if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
     return status;
 }
 
@@ -10527,22 +10511,19 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
     return count > 0;
 }
 
-static void cci__sisci_post_keepalive(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci_evq_event_t *event = cci__sisci_control_event(ep);
+/* The peer is gone, or nothing was heard of it. */
+static void cci__sisci_post_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
+    cci__sisci *ep = (cci__sisci *)base;
+    cci_evq_event_t *event = cci__endpoint_event(base);
     if (!event) {
-        cci__sisci_set_timer(ep, conn);
+        cci__sisci_set_timer(base, conn);
         return;
     }
-    conn->conn.keepalive_us = 0;
-    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
-    event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
-    event->base.pub.keepalive.connection = (cci_connection_t *)&conn->conn.pub;
-    if (conn->conn.state == CCI_CONN_BROKEN) { /* behind the messages that have come */
-        ep->received_total++;
-        cci__sisci_post_about(&ep->received, conn, event);
-    } else {
-        cci__sisci_post_about(&ep->base.evq.urgent, conn, event);
-    }
+    conn->keepalive_us = 0;
+    cci__timer_disarm(&base->wheel, &conn->timer);
+    cci__event_set_keepalive(event, conn);
+    if (conn->state == CCI_CONN_BROKEN) ep->received_total++; /* behind the messages that have come */
+    cci__sisci_post_about(conn->state == CCI_CONN_BROKEN ? &ep->received : &base->evq.urgent, conn, event);
 }
 
 /* What the peer has said about the last record for which it had no buffer. */
@@ -10581,15 +10562,15 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
         return;
     }
     if (conn->conn.state == CCI_CONN_BROKEN || link->state != CCI__SISCI_OPEN) {
-        cci__sisci_post_keepalive(ep, conn);
+        if (conn->conn.keepalive_us) cci__sisci_post_keepalive(&ep->base, &conn->conn);
         return;
     }
     cci__sisci_see_freed(link);
     if (conn->pinged && (int32_t)(link->freed - conn->mark) < 0 && !cci__sisci_is_stalled(link)) {
-        cci__sisci_post_keepalive(ep, conn);
+        cci__sisci_post_keepalive(&ep->base, &conn->conn);
         return;
     }
-    cci__sisci_set_timer(ep, conn);
+    cci__sisci_set_timer(&ep->base, &conn->conn);
     (void)cci__sisci_post(link, CCI__SISCI_PING, 0, nothing, sizeof nothing, NULL, 0);
     conn->mark = link->head; /* a full ring is as good as a question */
     conn->pinged = 1;
@@ -11058,6 +11039,13 @@ static int cci__sisci_has_events(const cci__sisci *ep) {
     return ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head;
 }
 
+static int cci__sisci_messages(cci__endpoint_t *base, const cci_evq_fifo_t **received, int *is_full) {
+    const cci__sisci *ep = (const cci__sisci *)base;
+    *received = &ep->received;
+    *is_full = ep->is_short || (base->evq.free_buffer_count == 0 && ep->recv_made >= base->recv_buf_count);
+    return ep->received.head != NULL;
+}
+
 #ifndef CCI_NO_WAKE
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
 static int cci__sisci_may_send(void *endpoint, const cci__refusal_t *refusal) {
@@ -11068,18 +11056,11 @@ static int cci__sisci_may_send(void *endpoint, const cci__refusal_t *refusal) {
            (ep->free_items || ep->item_made < ep->send_total || !conn->link->items);
 }
 
-/* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
-static CCI__RARE int cci__sisci_wakes(cci__sisci *ep) {
-    if (ep->base.wakes.has_fd) cci__wakes_tell_sender(&ep->base.wakes, &ep->base.evq, cci__sisci_may_send, ep);
-    return cci__wakes_due(&ep->base.wakes, &ep->base.evq, &ep->received, cci__wakes_has_messages(&ep->received),
-                          ep->is_short ||
-                              (ep->base.evq.free_buffer_count == 0 && ep->recv_made >= ep->base.recv_buf_count));
-}
 #endif
 
 /* Is the OS handle to be readable on account of events? */
 static int cci__sisci_is_due(cci__sisci *ep) {
-    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.is_used)) return cci__sisci_wakes(ep));
+    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.is_used)) return cci__endpoint_wakes(&ep->base));
     return cci__sisci_has_events(ep);
 }
 
@@ -11137,8 +11118,15 @@ static void cci__sisci_set_alarm(cci__sisci *ep, uint64_t at_ns) {
     (void)timerfd_settime(ep->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
+static void cci__sisci_wake_thread(cci__endpoint_t *base) {
+    uint64_t one = 1;
+    ssize_t n = write(((cci__sisci *)base)->timer, &one, sizeof one); /* the thread's eventfd */
+    (void)n;
+}
+
 /* At the end of every call: makes the OS handle tell the truth, and sees that a sleeper is woken. */
-static void cci__sisci_arm(cci__sisci *ep) {
+static void cci__sisci_arm(cci__endpoint_t *base) {
+    cci__sisci *ep = (cci__sisci *)base;
     int tries = 0;
     if (!ep->received.head) cci__sisci_acknowledge_all(ep);
     cci__sisci_flush(ep);
@@ -11148,11 +11136,7 @@ static void cci__sisci_arm(cci__sisci *ep) {
     }
     if (ep->device.progress_thread) {
         if (ep->base.has_fd) cci__sisci_set_readable(ep, 0);
-        if (ep->thread_sleeps && !cci__sisci_lie_down(ep)) {
-            uint64_t one = 1;
-            ssize_t n = write(ep->timer, &one, sizeof one); /* the thread's eventfd */
-            (void)n;
-        }
+        if (ep->thread_sleeps && !cci__sisci_lie_down(ep)) cci__sisci_wake_thread(base);
         return;
     }
     if (!ep->base.has_fd) return;
@@ -11326,8 +11310,6 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sci_error_t error;
     uint32_t i;
     while (ep->groups) cci__sisci_leave_group(ep, ep->groups);
-    while (!cci__list_empty(&ep->base.told))
-        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->base.told.next, cci_conn_answer_t, node) + 1));
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, i);
         if (conn->data) cci_release(conn->data);
@@ -11336,12 +11318,10 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sisci_free_links(ep, &ep->cold);
     cci_release(ep->marks);
     cci_release(ep->servers);
-    CCI__STATS(cci__tallies_free(&ep->base.tallies));
-    cci__notices_free(&ep->base.notices);
     cci__sisci_close_fd(ep->epoll);
     cci__sisci_close_fd(ep->self);
     cci__sisci_close_fd(ep->timer);
-    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
+    cci__endpoint_free(&ep->base);
     while (ep->shared) {
         cci__sisci_shared *shared = ep->shared;
         ep->shared = shared->next;
@@ -11375,6 +11355,7 @@ static int cci__sisci_start(cci__sisci *ep, const char *service) {
 }
 
 static const cci_endpoint_ops_t *cci__sisci_ops(void);
+static const cci__engine_t *cci__sisci_engine(void);
 
 /* The rest is closed by the software SISCI beneath, which hears of fork() by itself. */
 static void cci__sisci_forked(cci_endpoint_base_t *base) {
@@ -11397,12 +11378,11 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     memset(ep, 0, sizeof *ep);
     ep->allocation = memory;
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
-    ep->base.api.pub.device = device;
+    cci__endpoint_init(&ep->base, cci__sisci_engine(), device, fd != NULL);
     ep->base.api.ops = cci__sisci_ops();
     ep->base.api.forked = cci__sisci_forked;
     ep->sci = ep->device.sci;
     ep->adapter = ep->device.adapter;
-    ep->base.has_fd = fd != NULL;
     ep->is_sleeper = ep->base.has_fd || ep->device.progress_thread;
     ep->epoll = ep->self = ep->timer = -1;
     ep->armed_ns = ep->idle_ns = ep->due_ns = CCI__NEVER;
@@ -11422,7 +11402,6 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     cci__list_init(&ep->stuck);
     cci__list_init(&ep->idle);
     cci__list_init(&ep->ending);
-    cci__list_init(&ep->base.told);
     ep->mark_free = CCI__SISCI_NO_MARK;
     ep->base.now_ns = cci__sci_now();
     cci__wheel_init(&ep->base.wheel, ep->base.now_ns);
@@ -11434,13 +11413,9 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     if (fd) *fd = ep->epoll;
     *endpoint = &ep->base.api;
 #ifndef CCI_NO_THREADS
-    if (ep->device.progress_thread) {
-        ep->base.has_thread = cci__thread_start(&ep->base.thread, cci__sisci_help, ep);
-        if (!ep->base.has_thread) {
-            cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
-            cci__sisci_free(ep);
-            return CCI_ENOMEM;
-        }
+    if (ep->device.progress_thread && !cci__endpoint_start_thread(&ep->base, cci__sisci_help)) {
+        cci__sisci_free(ep);
+        return CCI_ENOMEM;
     }
 #endif
     return CCI_SUCCESS;
@@ -11457,18 +11432,7 @@ static void cci__sisci_tell_leaving(cci_list_t *links) {
 
 static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
-#ifndef CCI_NO_THREADS
-    if (ep->base.has_thread) {
-        uint64_t one = 1;
-        ssize_t n;
-        cci__sisci_lock(ep);
-        ep->base.stopping = 1;
-        n = write(ep->timer, &one, sizeof one);
-        (void)n;
-        cci__sisci_unlock(ep);
-        cci__thread_join(&ep->base.thread);
-    }
-#endif
+    cci__endpoint_stop_thread(&ep->base);
     cci__sisci_lock(ep);
     (void)cci__sisci_pump(ep); /* what has arrived already is taken, and said to be */
     cci__sisci_acknowledge_all(ep);
@@ -11495,20 +11459,18 @@ static int cci__sisci_keep_answer(cci__sisci *ep, cci__sisci_conn *conn, const v
     return CCI_SUCCESS;
 }
 
-static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accepts, void *context, const void *data,
-                             uint32_t data_len) {
+static int cci__sisci_decide(cci__endpoint_t *base, cci_evq_event_t *request, int accepts, void *context,
+                             const void *data, uint32_t data_len) {
+    cci__sisci *ep = (cci__sisci *)base;
     cci__sisci_conn *conn = (cci__sisci_conn *)request->owner;
     cci_evq_event_t *event = NULL;
     int status = CCI_SUCCESS;
-    if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) return CCI_EINVAL;
-    if (accepts && (event = cci__sisci_control_event(ep)) == NULL) return CCI_ENOMEM;
+    if (accepts && (event = cci__endpoint_event(&ep->base)) == NULL) return CCI_ENOMEM;
     if (data_len > 0) status = cci__sisci_keep_answer(ep, conn, data, data_len);
     if (status != CCI_SUCCESS) {
         if (event) cci_evq_return_event(&ep->base.evq, event);
         return status;
     }
-    request->state = 1;
-    request->owner = NULL;
     conn->event = event;
     conn->conn.pub.context = context;
     if (conn->cancelled) {
@@ -11524,26 +11486,7 @@ static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accep
         cci__list_init(&conn->asked);
         cci__sisci_owe(ep, conn, CCI__SISCI_REJECT);
     }
-    cci__sisci_arm(ep);
     return CCI_SUCCESS;
-}
-
-static int cci__sisci_send_answer(cci_event_base_t *base, int accepts, void *context, const void *data,
-                                  uint32_t data_len) {
-    cci__sisci *ep = (cci__sisci *)(void *)base->endpoint;
-    int status;
-    cci__sisci_lock(ep);
-    status = cci__sisci_decide(ep, (cci_evq_event_t *)(void *)base, accepts, context, data, data_len);
-    cci__sisci_unlock(ep);
-    return status;
-}
-
-static int cci__sisci_accept(cci_event_base_t *base, void *context) {
-    return cci__sisci_send_answer(base, 1, context, NULL, 0);
-}
-
-static int cci__sisci_reject(cci_event_base_t *base) {
-    return cci__sisci_send_answer(base, 0, NULL, NULL, 0);
 }
 
 /* "4:1234", or "1234" alone: the service, 0 when it is none. */
@@ -11575,7 +11518,7 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
                                      const void *data, uint32_t data_len, cci_conn_attribute_t attribute, void *context,
                                      uint64_t timeout_ns) {
     cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
-    cci_evq_event_t *event = link ? cci__sisci_control_event(ep) : NULL;
+    cci_evq_event_t *event = link ? cci__endpoint_event(&ep->base) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
     size_t size = sizeof(cci_conn_answer_t) + CCI_CONN_REQ_LEN + (name ? sizeof(cci_conn_seek_t) : 0);
     cci_conn_answer_t *copy = conn ? (cci_conn_answer_t *)cci_alloc(size) : NULL;
@@ -11628,7 +11571,7 @@ static int cci__sisci_parse_name(const char *address, const char *text, uint32_t
 static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
                               cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
-    uint64_t timeout_ns = CCI__NEVER;
+    uint64_t timeout_ns = cci__timeout_ns(timeout);
     uint32_t node, service;
     cci_conn_name_t name;
     const char *text = cci_service_name(base->pub.device, address);
@@ -11641,13 +11584,11 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
         status = CCI_EADDRNOTAVAIL; /* there is no other */
     if (status == CCI_SUCCESS && ep->sci != &cci__sci_software && is_group) status = CCI_ERR_NOT_IMPLEMENTED;
     if (status != CCI_SUCCESS) return status;
-    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
-        timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     cci__sisci_lock(ep);
     status = is_group ? cci__sisci_join_group(ep, service, attribute, context, timeout_ns)
                       : cci__sisci_connect_locked(ep, node, service, text ? &name : NULL, data, data_len, attribute,
                                                   context, timeout_ns);
-    cci__sisci_arm(ep);
+    cci__sisci_arm(&ep->base);
     cci__sisci_unlock(ep);
     return status;
 }
@@ -11684,21 +11625,15 @@ static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__list_init(&conn->asked);
 }
 
-static int cci__sisci_disconnect(struct cci_connection *connection) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
-    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+static void cci__sisci_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
+    cci__sisci *ep = (cci__sisci *)base;
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)of;
     cci__sisci_link *link = conn->link;
-    cci__sisci_lock(ep);
-    if (conn->closing || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
-        cci__sisci_unlock(ep);
-        return CCI_EINVAL;
-    }
-    CCI__WAKES(cci__wakes_forget(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST));
     cci__sisci_forget(ep, conn);
     if (!link) {
         cci__sisci_leave_group(ep, (cci__sisci_group *)conn->data);
         cci__sisci_close_conn(ep, conn);
-    } else if (conn->conn.state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
+    } else if (of->state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
         conn->closing = 1;
         conn->mark = link->tail;
         cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
@@ -11708,40 +11643,25 @@ static int cci__sisci_disconnect(struct cci_connection *connection) {
     } else {
         cci__sisci_close_conn(ep, conn);
     }
-    cci__sisci_arm(ep);
-    cci__sisci_unlock(ep);
-    return CCI_SUCCESS;
 }
 
 /* ---- events ---- */
 
-static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    if (!ep->base.has_fd) return CCI_EINVAL;
-    cci__sisci_lock(ep);
-    CCI__WAKES(cci__wakes_choose(&ep->base.wakes, flags));
-    (void)flags;
-    (void)cci__sisci_pump(ep);
-    cci__sisci_arm(ep);
-    cci__sisci_unlock(ep);
-    return CCI_SUCCESS;
+static void cci__sisci_work(cci__endpoint_t *base) {
+    (void)cci__sisci_pump((cci__sisci *)base);
 }
 
 /* The program may sleep until then: what it has taken is acknowledged, and the next poll reads the clock. */
-static int cci__sisci_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
+static uint64_t cci__sisci_next_deadline(cci__endpoint_t *base) {
+    cci__sisci *ep = (cci__sisci *)base;
     uint64_t at;
-    cci__sisci_lock(ep);
     if (!ep->received.head) cci__sisci_acknowledge_all(ep);
     cci__sisci_flush(ep);
     ep->walk_ns = 0; /* a look at all links that have deadlines: the program may be late for the next one */
     at = cci__sisci_timers(ep);
     ep->scan_ns = ep->base.now_ns;
     if (ep->rounds != 0) ep->rounds = 32; /* 0: somebody asked for a look at the device besides */
-    if (cci__sisci_has_events(ep) || ep->returned) at = 0;
-    *ns = cci__ns_until(at, ep->base.now_ns);
-    cci__sisci_unlock(ep);
-    return CCI_SUCCESS;
+    return ep->received.head || ep->returned ? 0 : at;
 }
 
 static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
@@ -11889,7 +11809,7 @@ static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **e
          (ep->base.evq.free_buffer_count == 0 && ep->recv_made >= ep->base.recv_buf_count)))
         status = CCI_ENOBUFS; /* the program holds what messages are received in */
     if (cci__sisci_is_sleeper(ep)) {
-        cci__sisci_arm(ep);
+        cci__sisci_arm(&ep->base);
         if (status == CCI_EAGAIN && cci__sisci_has_events(ep)) status = cci__sisci_next(ep, event);
     }
     return status;
@@ -11929,7 +11849,7 @@ static int cci__sisci_more_comes(const cci__sisci *ep) {
  * the program may not call again for long. */
 static inline void cci__sisci_message_returned(cci__sisci *ep) {
     if (cci__sisci_is_sleeper(ep)) {
-        cci__sisci_arm(ep); /* a message may have waited for this */
+        cci__sisci_arm(&ep->base); /* a message may have waited for this */
         return;
     }
     if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head && !cci__sisci_more_comes(ep)) cci__sisci_acknowledge_all(ep);
@@ -11955,7 +11875,7 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
         else
             cci__sisci_return_control(ep, event);
         if (cci__sisci_is_sleeper(ep))
-            cci__sisci_arm(ep); /* the end of a connection, or a message, may have waited for this */
+            cci__sisci_arm(&ep->base); /* the end of a connection, or a message, may have waited for this */
     }
     cci__sisci_unlock(ep);
     return status;
@@ -11963,66 +11883,21 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
 
 /* ---- options ---- */
 
-static int cci__sisci_set_send_count(cci__sisci *ep, uint32_t count) {
+static int cci__sisci_set_send_count(cci__endpoint_t *base, uint32_t count) {
+    cci__sisci *ep = (cci__sisci *)base;
     if (count == 0 || count > 65536) return CCI_ERANGE;
     ep->base.send_buf_count = ep->send_total = cci__max32(count, ep->send_total);
     return CCI_SUCCESS;
 }
 
-static int cci__sisci_set_recv_count(cci__sisci *ep, uint32_t count) {
+static int cci__sisci_set_recv_count(cci__endpoint_t *base, uint32_t count) {
+    cci__sisci *ep = (cci__sisci *)base;
     if (count == 0 || count > 65536) return CCI_ERANGE;
     cci_evq_limit_buffers(&ep->base.evq, count);
     ep->base.evq.recv_limit = count;
     ep->base.recv_buf_count = count;
     cci__sisci_retry(ep);
     return CCI_SUCCESS;
-}
-
-static void cci__sisci_set_keepalive(cci__sisci *ep, cci__sisci_conn *conn, uint32_t keepalive_us) {
-    conn->conn.keepalive_us = keepalive_us;
-    if (conn->conn.state == CCI_CONN_BROKEN && keepalive_us) {
-        cci__sisci_post_keepalive(ep, conn); /* there is nobody to answer */
-        return;
-    }
-    cci__sisci_set_timer(ep, conn);
-}
-
-static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    int status = CCI_SUCCESS;
-    uint32_t value, i;
-    memcpy(&value, val, sizeof value);
-    cci__sisci_lock(ep);
-    ep->base.now_ns = cci__sci_now();
-    switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->base.send_timeout_us = value; break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__sisci_set_recv_count(ep, value); break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__sisci_set_send_count(ep, value); break;
-    case CCI_OPT_ENDPT_EVENT_MASK:
-        status = cci__notices_set(&ep->base.notices, &ep->base.api, value, ep->base.conns.slab_count);
-        if (status == CCI_SUCCESS) ep->base.event_mask = value;
-        break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
-        ep->base.keepalive_us = value;
-        for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
-            cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, i);
-            if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) && !conn->closing &&
-                cci__sisci_is_reliable(conn))
-                cci__sisci_set_keepalive(ep, conn, value);
-        }
-        break;
-#ifdef CCI_NO_STATS
-    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
-#else
-    case CCI_OPT_ENDPT_CONN_STATS:
-        status = cci__tallies_set(&ep->base.tallies, value, ep->base.conns.slab_count);
-        break;
-#endif
-    default: status = CCI_EINVAL; break;
-    }
-    cci__sisci_arm(ep);
-    cci__sisci_unlock(ep);
-    return status;
 }
 
 /* What endpoints can do: in the shared memory of this host, there with RMA by copies alone, and through an adapter. */
@@ -12049,112 +11924,36 @@ static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
 
 #ifndef CCI_NO_STATS
 /* What there is now. */
-static void cci__sisci_endpoint_stats(const cci__sisci *ep, cci_endpt_stats_t *stats) {
-    uint32_t messages = cci_evq_count(&ep->received);
-    memset(stats, 0, sizeof *stats);
-    cci_conn_count(&ep->base.conns, &stats->connections_open, &stats->connections_opening);
-    stats->events_waiting = messages + cci_evq_count(&ep->base.evq.urgent) + cci_evq_count(&ep->base.evq.done);
-    stats->recv_buffers_used = messages + ep->base.evq.recv_out;
+static int cci__sisci_set_counting(cci__endpoint_t *base, uint32_t value) {
+    return cci__tallies_set(&base->tallies, value, base->conns.slab_count);
 }
 
-static void cci__sisci_connection_stats(const cci__sisci *ep, const cci__sisci_conn *conn, cci_conn_stats_t *stats) {
-    memset(stats, 0, sizeof *stats);
-    if (ep->base.tallies.counted) cci__tally_tell(cci__tally_at(&ep->base.tallies, conn->conn.index), stats);
+static void cci__sisci_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *stats) {
+    uint32_t messages = cci_evq_count(&((const cci__sisci *)base)->received);
+    stats->events_waiting += messages;
+    stats->recv_buffers_used = messages + base->evq.recv_out;
+}
+
+static void cci__sisci_connection_stats(cci__endpoint_t *base, const cci_conn_t *conn, cci_conn_stats_t *stats) {
+    if (base->tallies.counted) cci__tally_tell(cci__tally_at(&base->tallies, conn->index), stats);
 }
 #endif
 
-static void cci__sisci_caps(const cci__sisci *ep, cci_caps_t *caps) {
-    *caps = *cci__sisci_caps_of(&ep->device);
-    caps->max_send_size = ep->base.max_send_size;
+static void cci__sisci_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_caps_t *caps) {
+    *caps = *cci__sisci_caps_of(&((const cci__sisci *)base)->device);
+    caps->max_send_size = base->max_send_size;
+    if (conn && !((const cci__sisci_conn *)(const void *)conn)->link)
+        caps->can &= ~(uint64_t)CCI_CAN_WAKE; /* groups have no place for the flag */
 }
 
-static int cci__sisci_uri_of_peer(const cci__sisci_conn *conn, char **uri) {
-    const cci__sisci_link *link = conn->link;
+/* Of a peer, or for NULL of the endpoint. */
+static int cci__sisci_uri_of(cci__endpoint_t *base, const cci_conn_t *of, char **uri) {
+    const cci__sisci *ep = (const cci__sisci *)base;
+    const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)of;
+    const cci__sisci_link *link = conn ? conn->link : NULL;
+    if (!conn) return cci__sisci_uri(ep->node, ep->service, uri);
     if (!link) return cci__sisci_uri(CCI__SCI_BROADCAST_NODEID, ((const cci__sisci_group *)conn->data)->id, uri);
-    return cci__sisci_uri(link->peer_node, conn->conn.is_client ? link->service : link->card.service, uri);
-}
-
-static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    int status = CCI_SUCCESS;
-    cci__sisci_lock(ep);
-    switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->base.send_timeout_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->base.recv_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->base.send_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->base.keepalive_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->base.event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep->node, ep->service, (char **)val); break;
-    case CCI_OPT_CAPS: cci__sisci_caps(ep, (cci_caps_t *)val); break;
-    case CCI_OPT_ENDPT_RMA_ALIGN:
-        memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
-        break;
-#ifdef CCI_NO_STATS
-    case CCI_OPT_ENDPT_STATS:
-    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
-#else
-    case CCI_OPT_ENDPT_STATS: cci__sisci_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
-    case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->base.tallies, val); break;
-#endif
-#ifdef CCI_NO_WAKE
-    case CCI_OPT_ENDPT_SEND_FD: status = CCI_ERR_NOT_IMPLEMENTED; break;
-#else
-    case CCI_OPT_ENDPT_SEND_FD:
-        status = ep->base.has_fd ? cci__wakes_open(&ep->base.wakes, val) : (int)CCI_EINVAL;
-        if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
-        break;
-#endif
-    default: status = CCI_EINVAL; break;
-    }
-    cci__sisci_unlock(ep);
-    return status;
-}
-
-static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_opt_name_t name, const void *val) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
-    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
-    int status = CCI_SUCCESS;
-    uint32_t value;
-    memcpy(&value, val, sizeof value);
-    cci__sisci_lock(ep);
-    ep->base.now_ns = cci__sci_now();
-    if (name == CCI_OPT_CONN_CONTEXT)
-        memcpy(&conn->conn.pub.context, val, sizeof(void *));
-    else if (!cci__sisci_is_reliable(conn))
-        status = CCI_EINVAL;
-    else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
-        conn->conn.send_timeout_us = value;
-    else
-        cci__sisci_set_keepalive(ep, conn, value);
-    cci__sisci_arm(ep);
-    cci__sisci_unlock(ep);
-    return status;
-}
-
-static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
-    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
-    int status = CCI_SUCCESS;
-    cci__sisci_lock(ep);
-    if (name == CCI_OPT_CONN_STATS)
-#ifdef CCI_NO_STATS
-        status = CCI_ERR_NOT_IMPLEMENTED;
-#else
-        cci__sisci_connection_stats(ep, conn, (cci_conn_stats_t *)val);
-#endif
-    else if (name == CCI_OPT_CONN_PEER_URI)
-        status = cci__sisci_uri_of_peer(conn, (char **)val);
-    else if (name == CCI_OPT_CONN_CONTEXT)
-        memcpy(val, &conn->conn.pub.context, sizeof(void *));
-    else if (name == CCI_OPT_CAPS) {
-        cci__sisci_caps(ep, (cci_caps_t *)val);
-        cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
-        if (!conn->link) ((cci_caps_t *)val)->can &= ~(uint64_t)CCI_CAN_WAKE; /* groups have no place for the flag */
-    } else
-        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->conn.send_timeout_us : &conn->conn.keepalive_us,
-               sizeof(uint32_t));
-    cci__sisci_unlock(ep);
-    return status;
+    return cci__sisci_uri(link->peer_node, of->is_client ? link->service : link->card.service, uri);
 }
 
 /* ---- messages ---- */
@@ -12226,7 +12025,7 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
         cci__sisci_add_op(link, op);
     cci__sisci_flush(ep);
     if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
     return status;
 }
 
@@ -12261,7 +12060,7 @@ static inline CCI__SISCI_HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci_
         cci__sisci_watch_silent(link, conn);
     if (!link->is_hot) cci__sisci_heat(link);
     cci__sisci_flush(ep);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
     return 1;
 }
 
@@ -12280,7 +12079,7 @@ static uint64_t cci__sisci_length_of(const struct cci_connection *connection, co
 #ifndef CCI_NO_WAKE
 static CCI__RARE void cci__sisci_note_send(cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length, int status) {
     cci__wakes_note(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST, length, status == CCI_ENOBUFS);
-    cci__sisci_arm(ep);
+    cci__sisci_arm(&ep->base);
 }
 #endif
 
@@ -12564,7 +12363,7 @@ static int cci__sisci_rma(struct cci_connection *connection, const void *msg, ui
     call.flags = flags;
     cci__sisci_lock(ep);
     status = cci__sisci_rma_locked(ep, conn, &call);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
     cci__sisci_unlock(ep);
     return status;
 }
@@ -12611,33 +12410,85 @@ static int cci__sisci_atomic(struct cci_connection *connection, const cci_atomic
     int status;
     cci__sisci_lock(ep);
     status = cci__sisci_atomic_locked(ep, conn, call);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
     cci__sisci_unlock(ep);
     return status;
 }
 #endif
 
+static uint64_t cci__sisci_clock(cci__endpoint_t *base) {
+    (void)base;
+    return cci__sci_now();
+}
+
+static void cci__sisci_take_lock(cci__endpoint_t *base) {
+    cci__sisci_lock((cci__sisci *)base);
+}
+
+static void cci__sisci_give_lock(cci__endpoint_t *base) {
+    cci__sisci_unlock((cci__sisci *)base);
+}
+
+#ifndef CCI_NO_WAKE
+static void cci__sisci_choose(cci__endpoint_t *base, int classes) {
+    cci__wakes_choose(&base->wakes, classes);
+}
+#endif
+
+static const cci__engine_t *cci__sisci_engine(void) {
+    static const cci__engine_t table = {cci__sisci_clock,
+                                        cci__sisci_take_lock,
+                                        cci__sisci_give_lock,
+                                        cci__sisci_work,
+                                        cci__sisci_arm,
+                                        cci__sisci_wake_thread,
+                                        cci__sisci_next_deadline,
+                                        cci__sisci_messages,
+#ifndef CCI_NO_WAKE
+                                        cci__sisci_may_send,
+                                        cci__sisci_choose,
+#endif
+                                        cci__sisci_add_events_of,
+                                        cci__sisci_decide,
+                                        cci__sisci_disconnect,
+                                        cci__sisci_set_send_count,
+                                        cci__sisci_set_recv_count,
+#ifndef CCI_NO_STATS
+                                        cci__sisci_set_counting,
+                                        cci__sisci_endpoint_stats,
+                                        cci__sisci_connection_stats,
+#endif
+                                        NULL,
+                                        NULL,
+                                        cci__sisci_set_timer,
+                                        cci__sisci_post_keepalive,
+                                        cci__sisci_uri_of,
+                                        cci__sisci_caps,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        0,
+                                        0};
+    return &table;
+}
+
 static const cci_endpoint_ops_t *cci__sisci_ops(void) {
-    static const cci_endpoint_ops_t table = {cci__sisci_destroy,
-                                             cci__sisci_accept,
-                                             cci__sisci_reject,
-                                             cci__sisci_connect,
-                                             cci__sisci_disconnect,
-                                             cci__sisci_arm_os_handle,
+    static const cci_endpoint_ops_t table = {CCI__ENDPOINT_OPS(cci__sisci_destroy, cci__sisci_connect),
                                              cci__sisci_get_event,
                                              cci__sisci_return_event,
-                                             cci__sisci_set_endpoint_opt,
-                                             cci__sisci_get_endpoint_opt,
-                                             cci__sisci_set_connection_opt,
-                                             cci__sisci_get_connection_opt,
+                                             CCI__ENDPOINT_OPTS,
                                              cci__sisci_sendv,
                                              cci__sisci_rma_register,
                                              cci__sisci_rma_deregister,
                                              cci__sisci_rma,
                                              cci__sisci_rma_alloc,
                                              cci__sisci_rma_free,
-                                             cci__sisci_send_answer,
-                                             cci__sisci_next_deadline,
+                                             cci__endpoint_answer,
+                                             cci__endpoint_next_deadline,
 #ifdef CCI_NO_ATOMICS
                                              NULL
 #else

@@ -3373,10 +3373,9 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_CHUNK (1u << 20) /* bytes of one RDMA write or read at most; less when these don't get through */
 #define CCI__RC_CHUNK_LEAST (1u << 14)
 #define CCI__RC_REGIONS 4096u
-#define CCI__RC_BORROW 2048u    /* bytes of a message from which on looking for a registration pays off */
-#define CCI__RC_BORROW_TRIES 8u /* registrations that begin before a message and are looked at */
-#define CCI__RC_CONTROL 64u     /* events of connections that are there from the beginning */
-#define CCI__RC_GROUPS 16u
+#define CCI__RC_BORROW 2048u     /* bytes of a message from which on looking for a registration pays off */
+#define CCI__RC_BORROW_TRIES 8u  /* registrations that begin before a message and are looked at */
+#define CCI__RC_CONTROL 64u      /* events of connections that are there from the beginning */
 #define CCI__RC_REQUESTS 1024u   /* requests that have not been decided */
 #define CCI__RC_ANSWERS 4096u    /* answers with data that clients have not confirmed */
 #define CCI__RC_DATAGRAMS 16     /* taken from the link at once */
@@ -3573,8 +3572,6 @@ typedef struct cci__rc {
     cci_list_t requests;
     uint32_t answers_kept; /* data of answers: their clients may ask for them */
     cci__rc_memory *memory;
-    cci__rc_conn *groups[CCI__RC_GROUPS];
-    uint32_t group_count;
     cci_link_rx_t rx[CCI__RC_DATAGRAMS];
     uint64_t repaired_ns;
     uint32_t stride, turn, repairs;
@@ -3609,10 +3606,6 @@ static inline void cci__rc_unlock(cci__rc *ep) {
 
 static cci__rc *cci__rc_of(const cci__rc_conn *conn) {
     return (cci__rc *)(uintptr_t)conn->conn.pub.endpoint;
-}
-
-static int cci__rc_is_reliable(const cci__rc_conn *conn) {
-    return conn->conn.pub.attribute == CCI_CONN_ATTR_RO || conn->conn.pub.attribute == CCI_CONN_ATTR_RU;
 }
 
 /* Bytes that the endpoint pins, with its connections' queue pairs and what was added to its buffers. */
@@ -3731,46 +3724,35 @@ static uint64_t cci__rc_look_ns(const cci__rc_conn *conn) {
 
 /* ---- events ---- */
 
-static cci_evq_event_t *cci__rc_control_event(cci__rc *ep) {
-    cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
-    if (!event) {
-        cci__rc_event *more = (cci__rc_event *)cci__rc_memory_of(ep, CCI__RC_CONTROL * sizeof *more, NULL);
-        uint32_t i;
-        if (!more) return NULL;
-        for (i = 0; i < CCI__RC_CONTROL; i++)
-            cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_CONTROL, &more[i].event, 1);
-        event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
-    }
-    event->owner = NULL;
-    event->state = 0;
-    return event;
+static int cci__rc_add_events(cci__endpoint_t *base) {
+    cci__rc_event *more = (cci__rc_event *)cci__rc_memory_of((cci__rc *)base, CCI__RC_CONTROL * sizeof *more, NULL);
+    uint32_t i;
+    for (i = 0; more && i < CCI__RC_CONTROL; i++)
+        cci_evq_add_events(&base->evq, &base->api, CCI_EVQ_CONTROL, &more[i].event, 1);
+    return more != NULL;
 }
 
-static void cci__rc_post_about(cci_evq_fifo_t *fifo, cci__rc_conn *conn, cci_evq_event_t *event) {
-    event->owner = conn;
-    ((cci__rc_event *)(void *)event)->token = conn->conn.token;
+static void cci__rc_post_about(cci_evq_fifo_t *fifo, const cci_conn_t *conn, cci_evq_event_t *event) {
+    ((cci__rc_event *)(void *)event)->token = conn->token;
     cci_evq_post(fifo, event);
 }
 
-static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
-    cci_evq_event_t *event = cci__rc_control_event(ep);
-    conn->conn.keepalive_us = 0;
-    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
+/* The peer is gone, or nothing was heard of it. */
+static void cci__rc_post_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
+    cci__rc *ep = (cci__rc *)base;
+    cci_evq_event_t *event = cci__endpoint_event(base);
+    conn->keepalive_us = 0;
+    conn->flags &= (uint16_t)~CCI__CONN_PINGED;
     if (!event) return;
-    event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
-    event->base.pub.keepalive.connection = &conn->conn.pub;
-    if (conn->conn.state == CCI_CONN_BROKEN) { /* behind the messages that have come */
-        ep->received_total++;
-        cci__rc_post_about(&ep->received, conn, event);
-    } else {
-        cci__rc_post_about(&ep->base.evq.urgent, conn, event);
-    }
+    cci__event_set_keepalive(event, conn);
+    if (conn->state == CCI_CONN_BROKEN) ep->received_total++;
+    cci__rc_post_about(conn->state == CCI_CONN_BROKEN ? &ep->received : &base->evq.urgent, conn, event);
 }
 
 /* Posts the event about the end of a connection, behind its messages; it goes behind its completions then. */
 static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
     int is_untold = (conn->marks & CCI__RC_UNTOLD) != 0, status = conn->failure;
-    cci_evq_event_t *event = is_untold ? cci__rc_control_event(ep) : NULL;
+    cci_evq_event_t *event = is_untold ? cci__endpoint_event(&ep->base) : NULL;
     if (!event) {
         conn->conn.deadline_ns = is_untold ? ep->base.now_ns + 10 * CCI__MS : CCI__NEVER; /* there is no memory now */
         cci__rc_schedule(ep, conn);
@@ -3784,12 +3766,9 @@ static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
         status = CCI_ERR_DISCONNECTED;
     conn->marks &= (uint8_t)~CCI__RC_UNTOLD;
     conn->conn.deadline_ns = CCI__NEVER;
-    event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
-    event->base.pub.disconnect.status = (cci_status_t)status;
-    event->base.pub.disconnect.connection = &conn->conn.pub;
-    event->base.pub.disconnect.context = conn->conn.pub.context;
+    cci__event_set_disconnect(event, &conn->conn, status);
     ep->received_total++;
-    cci__rc_post_about(&ep->received, conn, event);
+    cci__rc_post_about(&ep->received, &conn->conn, event);
 }
 
 /* A connection that was open is no more; the program learns it when nothing of it is under way. */
@@ -4174,7 +4153,7 @@ static void cci__rc_break(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_begin_end(ep, conn, 0);
     conn->conn.deadline_ns = CCI__NEVER;
     cci__rc_fail(ep, conn, status);
-    if (conn->conn.keepalive_us) cci__rc_post_keepalive(ep, conn);
+    if (conn->conn.keepalive_us) cci__rc_post_keepalive(&ep->base, &conn->conn);
 }
 
 /* Nothing is wrong with what has failed, as far as this side knows: a new pair may do better, unless some have not. The
@@ -4974,7 +4953,7 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
     made->deadline_ns = CCI__NEVER;
     conn->retry_ns = conn->probe_ns = CCI__NEVER;
     conn->conn.send_timeout_us = ep->base.send_timeout_us;
-    made->pub.max_send_size = cci__rc_is_reliable(conn)
+    made->pub.max_send_size = cci__conn_is_reliable(&conn->conn)
                                   ? ep->base.max_send_size
                                   : cci__min32(ep->base.max_send_size, ep->base.info.mtu - CCI__HEADER_SIZE);
     return conn;
@@ -5001,14 +4980,9 @@ static void cci__rc_discard(cci__rc *ep, cci__rc_conn *conn) {
 
 /* ---- outcomes ---- */
 
-static uint32_t cci__rc_new_keepalive_us(const cci__rc *ep, const cci__rc_conn *conn) {
-    return cci__rc_is_reliable(conn) ? ep->base.keepalive_us : 0;
-}
-
-static void cci__rc_begin_keepalive(cci__rc *ep, cci__rc_conn *conn) {
-    conn->conn.deadline_ns =
-        conn->conn.keepalive_us ? ep->base.now_ns + (uint64_t)conn->conn.keepalive_us * 1000 : CCI__NEVER;
-    cci__rc_schedule(ep, conn);
+static void cci__rc_begin_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
+    conn->deadline_ns = conn->keepalive_us ? base->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
+    cci__rc_schedule((cci__rc *)base, (cci__rc_conn *)(void *)conn);
 }
 
 /* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home
@@ -5025,17 +4999,15 @@ static void cci__rc_let_go(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_fail(ep, conn, CCI_ERR_DISCONNECTED);
 }
 
-/* Posts the outcome of a handshake. 1: the connection is open; 0: it is gone. */
-static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, int status) {
-    event->owner = status == CCI_SUCCESS ? conn : NULL;
-    cci_evq_post(&ep->base.evq.urgent, event);
+/* The outcome of a handshake was posted. 1: the connection is open; 0: it is gone. */
+static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, int status) {
     if (status != CCI_SUCCESS) {
         cci__rc_let_go(ep, conn);
         return 0;
     }
     if (conn->conn.state != CCI_CONN_OPEN) /* a client's is since its server has accepted */
         cci_conn_opened(&ep->base.conns, &conn->conn, ep->base.now_ns);
-    conn->conn.keepalive_us = cci__rc_new_keepalive_us(ep, conn);
+    conn->conn.keepalive_us = cci__endpoint_keepalive_us(&ep->base, &conn->conn);
     cci__rc_hear_of(ep, conn);
     if (ep->device.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
         conn->probe_ns = ep->base.now_ns + ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS;
@@ -5051,22 +5023,16 @@ static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
     conn->conn.flags &= (uint16_t)~CCI__RC_AWAITING;
     cci_release(cci_conn_give_answer(pending->answer, status, &ep->base.told, &event->base.pub.connect));
     cci_release(pending);
-    event->base.pub.connect.type = CCI_EVENT_CONNECT;
-    event->base.pub.connect.status = (cci_status_t)status;
-    event->base.pub.connect.context = conn->conn.pub.context;
-    event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
-    (void)cci__rc_opened(ep, conn, event, status);
+    cci__endpoint_post_connect(&ep->base, event, &conn->conn, status);
+    (void)cci__rc_opened(ep, conn, status);
 }
 
 static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
     cci__rc_drop_answer(ep, conn);
     conn->pending = NULL;
-    event->base.pub.accept.type = CCI_EVENT_ACCEPT;
-    event->base.pub.accept.status = (cci_status_t)status;
-    event->base.pub.accept.context = conn->conn.pub.context;
-    event->base.pub.accept.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
-    if (cci__rc_opened(ep, conn, event, status)) cci__rc_begin_keepalive(ep, conn);
+    cci__endpoint_post_accept(&ep->base, event, &conn->conn, status);
+    if (cci__rc_opened(ep, conn, status)) cci__rc_begin_keepalive(&ep->base, &conn->conn);
 }
 
 /* There is no queue pair for a client that the program has accepted: both programs learn it. */
@@ -5074,12 +5040,7 @@ static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn) {
     cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
     cci__rc_drop_answer(ep, conn);
     conn->pending = NULL;
-    event->base.pub.accept.type = CCI_EVENT_ACCEPT;
-    event->base.pub.accept.status = CCI_ENOMEM;
-    event->base.pub.accept.context = conn->conn.pub.context;
-    event->base.pub.accept.connection = NULL;
-    event->owner = NULL;
-    cci_evq_post(&ep->base.evq.urgent, event);
+    cci__endpoint_post_accept(&ep->base, event, &conn->conn, CCI_ENOMEM);
     cci__rc_destroy_qp(ep, conn);
     cci__rc_tell(ep, conn, cci_conn_decide(&ep->base.conns, &conn->conn, 0, ep->base.now_ns), 0);
     cci__rc_schedule(ep, conn);
@@ -5091,7 +5052,7 @@ static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn) {
     if (got == CCI_CONN_GOT_CONFIRM)
         cci__rc_accepted(ep, conn, CCI_SUCCESS);
     else if (got == CCI_CONN_GOT_CONFIRMED)
-        cci__rc_begin_keepalive(ep, conn);
+        cci__rc_begin_keepalive(&ep->base, &conn->conn);
 }
 
 /* ---- packets out ---- */
@@ -5281,7 +5242,7 @@ static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_
 /* The server has accepted: its queue pair waits for this side's. The program learns it when both have joined. */
 static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
     cci_conn_opened(&ep->base.conns, &conn->conn, ep->base.now_ns);
-    if (!cci__rc_is_reliable(conn)) {
+    if (!cci__conn_is_reliable(&conn->conn)) {
         cci__rc_connected(ep, conn, CCI_SUCCESS);
         return;
     }
@@ -5346,7 +5307,7 @@ static void cci__rc_heard(cci__rc *ep, cci__rc_conn *conn, cci_conn_got_t got, c
     case CCI_CONN_GOT_REJECT: cci__rc_connected(ep, conn, CCI_ECONNREFUSED); break;
     case CCI_CONN_GOT_CONFIRM: cci__rc_accepted(ep, conn, CCI_SUCCESS); break;
     case CCI_CONN_GOT_CONFIRMED:
-        if (conn->conn.state == CCI_CONN_OPEN) cci__rc_begin_keepalive(ep, conn);
+        if (conn->conn.state == CCI_CONN_OPEN) cci__rc_begin_keepalive(&ep->base, &conn->conn);
         break;
     case CCI_CONN_GOT_DATA: cci__rc_input_data(ep, conn, in); break;
     case CCI_CONN_GOT_CLOSE:
@@ -5414,7 +5375,7 @@ static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
 }
 
 static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in) {
-    if (cci__rc_is_reliable(conn)) {
+    if (cci__conn_is_reliable(&conn->conn)) {
         if (ep->base.conns.resets++ < CCI__CONN_RESETS) cci__rc_reply(ep, in, CCI__PKT_RESET);
         return;
     }
@@ -5425,9 +5386,10 @@ static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_p
 
 static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length) {
     uint32_t i;
-    for (i = 0; rx->is_group && i < ep->group_count; i++)
-        if (!memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group))
-            cci__rc_deliver_copy(ep, ep->groups[i], rx->data + CCI__HEADER_SIZE, length - CCI__HEADER_SIZE);
+    for (i = 0; rx->is_group && i < ep->base.group_count; i++)
+        if (!memcmp(&ep->base.groups[i]->peer, &rx->group, sizeof rx->group))
+            cci__rc_deliver_copy(ep, (cci__rc_conn *)(void *)ep->base.groups[i], rx->data + CCI__HEADER_SIZE,
+                                 length - CCI__HEADER_SIZE);
     cci__rc_hear_wake(ep, rx->data);
 }
 
@@ -5456,7 +5418,7 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     struct ibv_send_wr wr, *bad = NULL;
     int error;
     if (conn->conn.flags & CCI__CONN_PINGED) {
-        cci__rc_post_keepalive(ep, conn);
+        cci__rc_post_keepalive(&ep->base, &conn->conn);
         conn->conn.deadline_ns = CCI__NEVER;
         return;
     }
@@ -5855,28 +5817,11 @@ static void cci__rc_move(cci__rc *ep) {
 }
 
 static void cci__rc_check_device(cci__rc *ep) {
-    struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.api.pub.device;
-    cci_evq_event_t *event;
-    int up = ep->base.link->up(ep->base.handle) > 0;
-    ep->base.check_ns = ep->base.now_ns + 100 * CCI__MS;
+    (void)cci__endpoint_check_link(&ep->base); /* first: a repair that has to wait asks for the next look */
     if (ep->hw->qp && (ep->hw->qp->qp_num != ep->datagram_qp || ep->hw->port.lid != ep->datagram_lid)) cci__rc_move(ep);
     if (ep->is_broken && !ep->hw->is_dead && !cci__rc_repair(ep)) {
         cci__verbs_die(ep->hw); /* what can't be repaired has failed for good */
-        up = 0;
-    }
-    cci__notices_of_link(&ep->base.notices, &ep->base.evq, &ep->base.link_state, ep->base.info.state);
-    if (up && ep->base.device_failed) {
-        ep->base.device_failed = 0;
-        device->up = 1;
-        cci__notices_post(&ep->base.notices, &ep->base.evq, NULL, CCI_STATUS_DEVICE_UP, 0);
-    }
-    if (!up && !ep->base.device_failed && (event = cci__rc_control_event(ep)) != NULL) {
-        device->up = 0;
-        ep->base.device_failed = 1;
-        event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
-        event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
-        cci_evq_post(&ep->base.evq.urgent, event);
-        cci__notices_post(&ep->base.notices, &ep->base.evq, NULL, CCI_STATUS_DEVICE_DOWN, 0);
+        (void)cci__endpoint_check_link(&ep->base);
     }
     if (ep->hw->is_dead && !ep->base.is_dead) cci__rc_die(ep);
 }
@@ -5943,27 +5888,35 @@ static inline int cci__rc_pump(cci__rc *ep, int thorough) {
 
 /* ---- the OS handle, waiting, and the helper thread ---- */
 
-static int cci__rc_has_events(const cci__rc *ep) {
-    return ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head;
+static uint64_t cci__rc_deadline(const cci__endpoint_t *base) {
+    const cci__rc *ep = (const cci__rc *)base;
+    int may_post = (ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep)) || cci__rc_works_itself(ep);
+    uint64_t at = may_post || ep->drained != CCI__CONN_NONE ? 0 : cci__wheel_deadline(&base->wheel);
+    return cci__min64(at, base->check_ns + 900 * CCI__MS);
 }
 
-static uint64_t cci__rc_deadline(const cci__rc *ep) {
-    int may_post = (ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep)) || cci__rc_works_itself(ep);
-    uint64_t at = may_post || ep->drained != CCI__CONN_NONE ? 0 : cci__wheel_deadline(&ep->base.wheel);
-    return cci__min64(at, ep->base.check_ns + 900 * CCI__MS);
+static uint64_t cci__rc_sleep_deadline(cci__endpoint_t *base) {
+    return cci__rc_deadline(base);
+}
+
+static int cci__rc_messages(cci__endpoint_t *base, const cci_evq_fifo_t **received, int *is_full) {
+    const cci__rc *ep = (const cci__rc *)base;
+    *received = &ep->received;
+    *is_full = ep->received_total - ep->taken_total + base->evq.recv_out >= base->evq.recv_limit;
+    return ep->received.head != NULL;
+}
+
+/* The last round has asked for a bell; what came before that rings none. */
+static int cci__rc_has_come(cci__endpoint_t *base) {
+    return cci__rc_poll((cci__rc *)base) > 0;
+}
+
+static void cci__rc_work(cci__endpoint_t *base) {
+    (void)cci__rc_pump((cci__rc *)base, 1);
 }
 
 #ifndef CCI_NO_WAKE
 /* Does the helper thread alone do the work, since the program chooses what wakes it? */
-static int cci__rc_thread_works(const cci__rc *ep) {
-#ifdef CCI_NO_THREADS
-    (void)ep;
-    return 0;
-#else
-    return ep->base.has_thread && ep->base.wakes.classes != 0;
-#endif
-}
-
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
 static int cci__rc_may_send(void *endpoint, const cci__refusal_t *refusal) {
     cci__rc *ep = (cci__rc *)endpoint;
@@ -5971,63 +5924,9 @@ static int cci__rc_may_send(void *endpoint, const cci__refusal_t *refusal) {
            (ep->free_ops && ep->used_messages < ep->base.send_buf_count);
 }
 
-/* The program has chosen what wakes it, or has a second descriptor: is the OS handle to be readable? */
-static CCI__RARE int cci__rc_wakes(cci__rc *ep) {
-    uint32_t waiting = ep->received_total - ep->taken_total;
-    if (ep->base.wakes.has_fd) cci__wakes_tell_sender(&ep->base.wakes, &ep->base.evq, cci__rc_may_send, ep);
-    return cci__wakes_due(&ep->base.wakes, &ep->base.evq, &ep->received, cci__wakes_has_messages(&ep->received),
-                          waiting + ep->base.evq.recv_out >= ep->base.evq.recv_limit);
-}
 #endif
-
-/* Makes the OS handle tell the truth, and the helper thread look again. */
-static void cci__rc_arm(cci__rc *ep) {
-    uint64_t deadline_ns;
-    int readable;
-    if (!ep->sleeps) return;
-    deadline_ns = cci__rc_deadline(ep);
-    if (ep->base.info.progress_thread && deadline_ns < ep->base.thread_until_ns) {
-        ep->base.thread_until_ns = 0; /* once is enough */
-        ep->base.link->wake(ep->base.handle);
-    }
-    if (!ep->base.has_fd) return;
-    readable = cci__rc_has_events(ep);
-#ifndef CCI_NO_WAKE
-    if (CCI__UNLIKELY(ep->base.wakes.is_used)) {
-        readable = cci__rc_wakes(ep);
-        if (cci__rc_thread_works(ep)) deadline_ns = CCI__NEVER;
-    }
-#endif
-    if (cci__handle_set(&ep->base.os_handle, readable, deadline_ns, ep->base.now_ns))
-        ep->base.link->arm(ep->base.handle, ep->base.os_handle.readable, ep->base.os_handle.armed_ns);
-}
-
-/* Sleeps, without the lock, until there may be something to do. */
-static void cci__rc_wait(cci__rc *ep, uint64_t most_ns) {
-    uint64_t deadline_ns, now_ns;
-    if (cci__rc_poll(ep) > 0) /* the last round has asked for a bell; what came before that rings none */
-        return;
-    deadline_ns = cci__rc_deadline(ep);
-    now_ns = ep->base.link->now(ep->base.handle);
-    most_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
-    cci__rc_unlock(ep);
-    if (most_ns > 0) ep->base.link->wait(ep->base.handle, most_ns);
-    cci__rc_lock(ep);
-}
 
 #ifndef CCI_NO_THREADS
-static void cci__rc_thread(void *arg) {
-    cci__rc *ep = (cci__rc *)arg;
-    cci__rc_lock(ep);
-    while (!ep->base.stopping) {
-        (void)cci__rc_pump(ep, 1);
-        cci__rc_arm(ep);
-        ep->base.thread_until_ns = cci__rc_deadline(ep);
-        cci__rc_wait(ep, 1000 * CCI__MS);
-        ep->base.thread_until_ns = 0;
-    }
-    cci__rc_unlock(ep);
-}
 #endif
 
 /* ---- the threads that make queue pairs ---- */
@@ -6038,7 +5937,7 @@ static void *cci__rc_worker(void *arg) {
     cci__rc_lock(ep);
     while (!ep->base.stopping) {
         if (cci__rc_do_setup(ep)) {
-            cci__rc_arm(ep);
+            cci__endpoint_arm(&ep->base);
             continue;
         }
         cci__rc_unlock(ep);
@@ -6086,18 +5985,8 @@ static void cci__rc_call_workers(cci__rc *ep, uint32_t others) {
 
 /* Waits until a BLOCKING operation is complete; its status. */
 static int cci__rc_block(cci__rc *ep, cci__rc_op *op) {
-    uint64_t start_ns = ep->base.link->now(ep->base.handle);
     int status;
-    while (!op->done) {
-        (void)cci__rc_pump(ep, 1);
-        if (op->done) break;
-        if (ep->base.now_ns - start_ns < 200000) { /* an answer is usually near: sleeping would take longer */
-            cci__rc_unlock(ep);
-            cci__rc_lock(ep);
-        } else {
-            cci__rc_wait(ep, CCI__MS);
-        }
-    }
+    cci__endpoint_block(&ep->base, &op->done);
     status = op->status;
     cci__rc_free_op(ep, op);
     return status;
@@ -6330,8 +6219,6 @@ static void cci__rc_free(cci__rc *ep) {
             cci__rc_drop_answer(ep, conn);
         }
     }
-    while (ep->base.told.next && !cci__list_empty(&ep->base.told))
-        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->base.told.next, cci_conn_answer_t, node) + 1));
     while (ep->requests.next && !cci__list_empty(&ep->requests))
         cci__rc_free_request(ep, CCI__CONTAINER(ep->requests.next, cci__rc_request, node));
     for (i = 0; ep->mrs && i < CCI__RC_REGIONS; i++)
@@ -6341,10 +6228,7 @@ static void cci__rc_free(cci__rc *ep) {
         cci__rc_destroy_queues(ep, ep->cq, ep->srq);
     }
     for (i = 0; i < ep->base.conns.slab_count; i++) cci_release(ep->base.conns.slabs[i]);
-    cci_release(ep->base.conns.buckets);
     cci_release(ep->qp_buckets);
-    CCI__STATS(cci__tallies_free(&ep->base.tallies));
-    cci__notices_free(&ep->base.notices);
     while (ep->memory) {
         cci__rc_memory *block = ep->memory;
         ep->memory = block->next;
@@ -6356,9 +6240,7 @@ static void cci__rc_free(cci__rc *ep) {
         ep->setups = setup->next;
         cci_release(setup);
     }
-    if (ep->base.handle) ep->base.link->close(ep->base.handle);
-    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
-    cci__lock_destroy(&ep->base.lock);
+    cci__endpoint_free(&ep->base);
 #ifndef CCI_NO_THREADS
     (void)sem_destroy(&ep->work);
 #endif
@@ -6366,6 +6248,7 @@ static void cci__rc_free(cci__rc *ep) {
 }
 
 static const cci_endpoint_ops_t *cci__rc_ops(void);
+static const cci__engine_t *cci__rc_engine(void);
 
 static void cci__rc_forked(cci_endpoint_base_t *base) {
     cci__verbs_forked(((cci__rc *)(void *)base)->base.handle);
@@ -6412,26 +6295,22 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
-    ep->base.api.pub.device = device;
+    cci__endpoint_init(&ep->base, cci__rc_engine(), device, fd != NULL);
     ep->base.api.ops = cci__rc_ops();
     ep->base.api.forked = cci__rc_forked;
     ep->base.link = &cci__verbs_link_table;
     ep->base.info.os_handle = -1;
-    ep->base.has_fd = fd != NULL;
     for (i = 0; i < CCI__RC_CHAIN; i++) ep->wr[i].sg_list = &ep->sge[i];
     ep->inline_wr.sg_list = &ep->inline_sge;
     ep->inline_wr.num_sge = 1;
     ep->inline_wr.opcode = IBV_WR_SEND_WITH_IMM;
     ep->inline_wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-    ep->base.os_handle.armed_ns = CCI__NEVER;
     ep->empty_ns = CCI__RC_LAST_NS;
     ep->ready = ep->drained = CCI__CONN_NONE;
     ep->received.tail = &ep->received.head;
     ep->repost_tail = &ep->repost;
     ep->setups_tail = &ep->setups;
     cci__list_init(&ep->requests);
-    cci__list_init(&ep->base.told);
-    cci__lock_init(&ep->base.lock);
 #ifndef CCI_NO_THREADS
     (void)sem_init(&ep->work, 0, 0);
 #endif
@@ -6444,33 +6323,16 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     if (fd) {
         *fd = ep->base.info.os_handle;
         (void)cci__rc_pump(ep, 1);
-        cci__rc_arm(ep);
+        cci__endpoint_arm(&ep->base);
     }
     *endpoint = &ep->base.api;
 #ifndef CCI_NO_THREADS
-    if (ep->base.info.progress_thread) {
-        ep->base.has_thread = cci__thread_start(&ep->base.thread, cci__rc_thread, ep);
-        if (!ep->base.has_thread) {
-            cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
-            cci__rc_free(ep);
-            return CCI_ENOMEM;
-        }
+    if (ep->base.info.progress_thread && !cci__endpoint_start_thread(&ep->base, cci__endpoint_help)) {
+        cci__rc_free(ep);
+        return CCI_ENOMEM;
     }
 #endif
     return CCI_SUCCESS;
-}
-
-/* Lets the network work until a time, or until all peers know. */
-static void cci__rc_linger(cci__rc *ep, uint64_t until_ns) {
-    while (ep->base.closing > 0 && ep->base.now_ns < until_ns) {
-        if (!cci__rc_receive(ep)) {
-            cci__rc_unlock(ep);
-            ep->base.link->wait(ep->base.handle, until_ns - ep->base.now_ns);
-            cci__rc_lock(ep);
-        }
-        ep->base.conns.resets = 0;
-        ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    }
 }
 
 /* Is there a peer that may think that the connection lives? */
@@ -6480,60 +6342,43 @@ static int cci__rc_has_listener(const cci__rc *ep, const cci__rc_conn *conn) {
            (conn->conn.state != CCI_CONN_BROKEN || conn->failure == CCI_ETIMEDOUT || conn->failure == CCI_ERR_RNR);
 }
 
-/* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
-static void cci__rc_close_round(cci__rc *ep, uint64_t until_ns) {
-    uint32_t i, sent = 0, batch = cci__max32(ep->base.closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
-    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB && ep->base.closing > 0 && ep->base.now_ns < until_ns;
-         i++) {
-        cci__rc_conn *conn = cci__rc_at(ep, i);
-        if (conn->conn.state == CCI_CONN_CLOSING && !(conn->conn.flags & CCI__RC_TOLD)) {
-            cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
-            if (++sent % batch == 0) cci__rc_linger(ep, ep->base.now_ns + CCI__MS);
-        }
+/* The endpoint ends. 1: the connection's peer is to be told. */
+static int cci__rc_ends(cci__endpoint_t *base, cci_conn_t *of) {
+    cci__rc *ep = (cci__rc *)base;
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)of;
+    if (of->state == CCI_CONN_OPEN && (of->flags & CCI__RC_AWAITING)) {
+        cci__rc_send_leave(ep, conn);
+        return 0;
     }
+    return cci__rc_has_listener(ep, conn) && of->state != CCI_CONN_CLOSING;
 }
 
-/* The endpoint goes: all peers are told, and told again if they don't answer, for a short time. */
-static void cci__rc_close_all(cci__rc *ep) {
-    uint32_t i, tries;
-    uint64_t until_ns;
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    until_ns = ep->base.now_ns + CCI__CONN_LINGER_NS;
-    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__rc_conn *conn = cci__rc_at(ep, i);
-        if (conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__RC_AWAITING)) {
-            cci__rc_send_leave(ep, conn);
-        } else if (cci__rc_has_listener(ep, conn) && conn->conn.state != CCI_CONN_CLOSING) {
-            cci_conn_begin_close(&conn->conn);
-            ep->base.closing++;
-        }
-    }
-    for (tries = 0; tries < 3 && ep->base.closing > 0 && !ep->base.device_failed; tries++) {
-        cci__rc_close_round(ep, tries == 0 ? CCI__NEVER : until_ns); /* once at least, all of them */
-        cci__rc_linger(ep, cci__min64(ep->base.now_ns + (10 * CCI__MS << tries), until_ns));
-    }
+static int cci__rc_tell_close(cci__endpoint_t *base, cci_conn_t *conn) {
+    if (conn->flags & CCI__RC_TOLD) return 0;
+    cci__rc_tell((cci__rc *)base, (cci__rc_conn *)(void *)conn, CCI__PKT_CLOSE, 0);
+    return 1;
+}
+
+static int cci__rc_receive_batch(cci__endpoint_t *base) {
+    return cci__rc_receive((cci__rc *)base);
 }
 
 static int cci__rc_destroy(cci_endpoint_base_t *base) {
     cci__rc *ep = (cci__rc *)(void *)base;
     uint32_t i;
+    cci__endpoint_stop_thread(&ep->base);
 #ifndef CCI_NO_THREADS
-    if (ep->base.has_thread) {
-        cci__rc_lock(ep);
-        ep->base.stopping = 1;
-        cci__rc_unlock(ep);
-        ep->base.link->wake(ep->base.handle);
-        cci__thread_join(&ep->base.thread);
-    }
     cci__rc_end_workers(ep);
 #endif
     cci__rc_lock(ep);
     ep->base.stopping = 1;
+    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     /* what has come, peers may take as got */
     for (i = 0; i <= ep->srq_depth / CCI__RC_POLL && cci__rc_poll(ep) > 0; i++) {
     }
-    cci__rc_close_all(ep);
-    for (i = 0; i < ep->group_count; i++) (void)ep->base.link->group(ep->base.handle, &ep->groups[i]->conn.peer, 0);
+    cci__endpoint_close_all(&ep->base);
+    for (i = 0; i < ep->base.group_count; i++)
+        (void)ep->base.link->group(ep->base.handle, &ep->base.groups[i]->peer, 0);
     cci__rc_unlock(ep);
     cci__rc_free(ep);
     return CCI_SUCCESS;
@@ -6560,9 +6405,9 @@ static cci_conn_answer_t *cci__rc_keep_answer(const cci__rc *ep, const void *dat
 /* What an accept needs: an event for its outcome, and a queue pair that is being made. A status. */
 static int cci__rc_prepare_accept(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t **event) {
     if (ep->base.is_dead) return CCI_ERR_DEVICE_DEAD;
-    *event = cci__rc_control_event(ep);
+    *event = cci__endpoint_event(&ep->base);
     if (!*event) return CCI_ENOMEM;
-    if (!cci__rc_is_reliable(conn) || cci__rc_begin_setup(ep, conn, NULL) == CCI_SUCCESS) return CCI_SUCCESS;
+    if (!cci__conn_is_reliable(&conn->conn) || cci__rc_begin_setup(ep, conn, NULL) == CCI_SUCCESS) return CCI_SUCCESS;
     cci_evq_return_event(&ep->base.evq, *event);
     return CCI_ENOMEM;
 }
@@ -6579,155 +6424,67 @@ static void cci__rc_attach_answer(cci__rc *ep, cci__rc_conn *conn, cci_evq_event
         conn->pending = answer;
 }
 
-static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, void *context, const void *data,
+static int cci__rc_decide(cci__endpoint_t *base, cci_evq_event_t *request, int accepts, void *context, const void *data,
                           uint32_t data_len) {
-    cci__rc_conn *conn = (cci__rc_conn *)request->event.owner;
+    cci__rc *ep = (cci__rc *)base;
+    cci__rc_conn *conn = (cci__rc_conn *)request->owner;
     cci_evq_event_t *event = NULL;
     cci_conn_answer_t *answer = NULL;
     int status;
     uint8_t type;
-    if (request->event.base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->event.state != 0 || !conn)
-        return CCI_EINVAL;
     if (data_len && (answer = cci__rc_keep_answer(ep, data, data_len)) == NULL) return CCI_ENOBUFS;
     status = accepts ? cci__rc_prepare_accept(ep, conn, &event) : (int)CCI_SUCCESS;
     if (status != CCI_SUCCESS) {
         cci_release(answer);
         return status;
     }
-    request->event.state = 1;
-    request->event.owner = NULL;
     cci__rc_attach_answer(ep, conn, event, answer);
     conn->conn.pub.context = context;
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
     type = cci_conn_decide(&ep->base.conns, &conn->conn, accepts, ep->base.now_ns);
     if (cci__rc_setup_of(conn))
         conn->conn.deadline_ns = CCI__NEVER; /* the client hears of it when its queue pair is there */
     else
         cci__rc_tell(ep, conn, type, 0);
     cci__rc_schedule(ep, conn);
-    cci__rc_arm(ep);
     return CCI_SUCCESS;
 }
 
-static int cci__rc_send_answer(cci_event_base_t *base, int accepts, void *context, const void *data,
-                               uint32_t data_len) {
-    cci__rc *ep = (cci__rc *)(void *)base->endpoint;
-    int status;
-    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
-    cci__rc_lock(ep);
-    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, accepts, context, data, data_len);
-    cci__rc_unlock(ep);
-    return status;
-}
-
-static int cci__rc_accept(cci_event_base_t *base, void *context) {
-    return cci__rc_send_answer(base, 1, context, NULL, 0);
-}
-
-static int cci__rc_reject(cci_event_base_t *base) {
-    return cci__rc_send_answer(base, 0, NULL, NULL, 0);
-}
-
-/* A multicast connection is open at once: there is no server. */
-static int cci__rc_connect_group(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) {
-        int status;
-        if (ep->group_count == CCI__RC_GROUPS) return CCI_ENOBUFS;
-        status = ep->base.link->group(ep->base.handle, &conn->conn.peer, 1);
-        if (status != CCI_SUCCESS) return status;
-        ep->groups[ep->group_count++] = conn;
-    }
-    cci__rc_connected(ep, conn, CCI_SUCCESS);
-    return CCI_SUCCESS;
-}
-
-static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int resolving, const cci_conn_seek_t *seek,
-                                  const void *data, uint32_t data_len, cci_conn_attribute_t attribute, void *context,
-                                  uint64_t timeout_ns) {
-    int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status = CCI_ENOMEM;
-    cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(cci_conn_pending_size(data_len, seek));
-    cci_evq_event_t *event = cci__rc_control_event(ep);
-    cci__rc_conn *conn = pending && event ? cci__rc_open_conn(ep, attribute, context) : NULL;
+static int cci__rc_connect(cci__endpoint_t *base, const cci__connect_t *call) {
+    cci__rc *ep = (cci__rc *)base;
+    cci_conn_pending_t *pending = cci__endpoint_pending(base, call);
+    cci__rc_conn *conn = pending ? cci__rc_open_conn(ep, call->attribute, call->context) : NULL;
+    int status = CCI_ENOMEM;
     if (conn) {
         conn->pending = pending;
-        pending->event = event;
-        pending->answer = NULL;
-        pending->data_len = data_len;
-        if (data_len) memcpy(pending + 1, data, data_len);
-        cci_conn_begin_seek(pending, seek, ep->base.now_ns);
-        pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns;
-        cci_conn_begin_connect(&conn->conn, to, !resolving, pending->give_up_ns, ep->base.now_ns);
-        conn->conn.flags = resolving ? CCI__RC_RESOLVING : 0;
-        status = is_group ? cci__rc_connect_group(ep, conn) : (int)CCI_SUCCESS;
+        cci_conn_begin_connect(&conn->conn, &call->to, call->is_known, pending->give_up_ns, base->now_ns);
+        conn->conn.flags = call->is_known ? 0 : CCI__RC_RESOLVING;
+        status = cci__endpoint_join(base, &conn->conn);
     }
-    if (status == CCI_SUCCESS) {
-        if (!is_group && !resolving) cci__rc_send_request(ep, conn);
-        cci__rc_schedule(ep, conn);
-        return CCI_SUCCESS;
+    if (status != CCI_SUCCESS) {
+        if (pending) cci_evq_return_event(&base->evq, (cci_evq_event_t *)pending->event);
+        cci_release(pending);
+        if (conn) cci__rc_discard(ep, conn);
+        return status;
     }
-    cci_release(pending);
-    if (event) cci_evq_return_event(&ep->base.evq, event);
-    if (conn) cci__rc_discard(ep, conn);
-    return status;
+    if (call->is_group) /* there is no server: it is open at once */
+        cci__rc_connected(ep, conn, CCI_SUCCESS);
+    else if (call->is_known)
+        cci__rc_send_request(ep, conn);
+    cci__rc_schedule(ep, conn);
+    return CCI_SUCCESS;
 }
 
-static int cci__rc_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
-                           cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
-    cci__rc *ep = (cci__rc *)(void *)base;
-    int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
-    const char *name = cci_service_name(base->pub.device, address);
-    cci_link_addr_t to;
-    cci_conn_seek_t seek;
-    uint64_t timeout_ns = CCI__NEVER;
-    (void)flags;
-    memset(&to, 0, sizeof to);
-    /* without the lock: it may ask a name service */
-    status = name ? cci_conn_find_ports(&seek, ep->base.link, ep->base.handle, address, name)
-                  : ep->base.link->resolve(ep->base.handle, address, &to);
-    if (name) to = seek.addresses[0];
-    if (status != CCI_SUCCESS && status != CCI_EAGAIN) return status;
-    if (ep->base.link->is_group(ep->base.handle, &to) != is_group) return CCI_EINVAL;
-    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
-        timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
-    cci__rc_lock(ep);
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    status = ep->base.is_dead ? (int)CCI_ERR_DEVICE_DEAD
-                              : cci__rc_connect_locked(ep, &to, status == CCI_EAGAIN, name ? &seek : NULL, data,
-                                                       data_len, attribute, context, timeout_ns);
-    cci__rc_arm(ep);
-    cci__rc_unlock(ep);
-    return status;
-}
-
-static int cci__rc_disconnect(struct cci_connection *connection) {
-    cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
-    cci__rc *ep = cci__rc_of(conn);
-    uint32_t i;
-    cci__rc_lock(ep);
-    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
-        cci__rc_unlock(ep);
-        return CCI_EINVAL;
-    }
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    cci__notices_forget(&ep->base.notices, &conn->conn, 0);
-    CCI__WAKES(cci__wakes_forget(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST));
-    for (i = 0; i < ep->group_count; i++) {
-        if (ep->groups[i] == conn) {
-            (void)ep->base.link->group(ep->base.handle, &conn->conn.peer, 0);
-            ep->groups[i] = ep->groups[--ep->group_count];
-        }
-    }
-    if (!cci__rc_has_listener(ep, conn)) conn->conn.flags |= CCI__RC_TOLD;
-    ep->base.closing++;
-    cci_conn_begin_close(&conn->conn);
-    conn->conn.deadline_ns = CCI__NEVER;
-    conn->conn.keepalive_us = 0;
-    if (!(conn->conn.flags & CCI__RC_TOLD)) cci__rc_send_close(ep, conn);
+static void cci__rc_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
+    cci__rc *ep = (cci__rc *)base;
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)of;
+    if (!cci__rc_has_listener(ep, conn)) of->flags |= CCI__RC_TOLD;
+    base->closing++;
+    cci_conn_begin_close(of);
+    of->deadline_ns = CCI__NEVER;
+    of->keepalive_us = 0;
+    if (!(of->flags & CCI__RC_TOLD)) cci__rc_send_close(ep, conn);
     cci__rc_fail(ep, conn, CCI_ERR_DISCONNECTED);
     cci__rc_settle(ep);
-    cci__rc_arm(ep);
-    cci__rc_unlock(ep);
-    return CCI_SUCCESS;
 }
 
 /* ---- events ---- */
@@ -6861,7 +6618,8 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     cci__rc *ep = (cci__rc *)(void *)base;
     int status = CCI_EAGAIN;
     cci__rc_lock(ep);
-    if (cci__rc_has_events(ep) && (ep->turn & 63) != 63) /* the network has its turn all the same */
+    if ((ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head) &&
+        (ep->turn & 63) != 63) /* the network has its turn all the same */
         status = cci__rc_next(ep, event);
     if (status != CCI_SUCCESS) {
         (void)cci__rc_pump(ep, 0);
@@ -6874,50 +6632,21 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
     ep->base.os_handle.is_awake = status == CCI_SUCCESS;
-    if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
+    if (CCI__UNLIKELY(ep->sleeps)) cci__endpoint_arm(&ep->base);
     cci__rc_unlock(ep);
     return status;
 }
 
-static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
-    cci__rc *ep = (cci__rc *)(void *)base;
-    if (!ep->base.has_fd) return CCI_EINVAL;
-    cci__rc_lock(ep);
-#ifdef CCI_NO_WAKE
-    (void)flags;
-#else
-    if (flags != ep->base.wakes.classes) {
-        cci__wakes_choose(&ep->base.wakes, flags);
-        if (cci__rc_thread_works(ep)) { /* the thread looks at the clock */
-            ep->base.os_handle.armed_ns = CCI__NEVER;
-            ep->base.link->arm(ep->base.handle, ep->base.os_handle.readable, CCI__NEVER);
-        }
-        ep->base.info.hold(ep->base.handle, cci__rc_thread_works(ep));
-    }
-#endif
-    (void)cci__rc_pump(ep, 1);
-    (void)cci__rc_poll(ep);
-    ep->base.os_handle.is_awake = 0;
-    cci__rc_arm(ep);
-    cci__rc_unlock(ep);
-    return CCI_SUCCESS;
+/* Before the program sleeps: what came before the bell was asked for is there too. */
+static void cci__rc_work_well(cci__endpoint_t *base) {
+    cci__rc_work(base);
+    (void)cci__rc_poll((cci__rc *)base);
 }
 
-/* The program may sleep until then: the next poll reads the clock. */
-static int cci__rc_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
-    cci__rc *ep = (cci__rc *)(void *)base;
-    uint64_t at;
-    int is_due;
-    cci__rc_lock(ep);
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    ep->base.polls.left = 0;
+static uint64_t cci__rc_next_deadline(cci__endpoint_t *base) {
+    cci__rc *ep = (cci__rc *)base;
     if (ep->undated_count > 0) cci__rc_date(ep);
-    is_due = ep->base.evq.urgent.head || ep->base.evq.done.head ||
-             (ep->received.head && ep->base.evq.recv_out < ep->base.evq.recv_limit);
-    at = is_due ? 0 : cci__rc_deadline(ep);
-    *ns = cci__ns_until(at, ep->base.now_ns);
-    cci__rc_unlock(ep);
-    return CCI_SUCCESS;
+    return ep->received.head && base->evq.recv_out < base->evq.recv_limit ? 0 : cci__rc_deadline(base);
 }
 
 static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
@@ -6928,7 +6657,7 @@ static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
     if (event->base.pub.type == CCI_EVENT_NONE) return CCI_EINVAL;
     if (event->pool == CCI_EVQ_STATUS) {
         cci__notices_return(&ep->base.notices, &ep->base.evq, event);
-        cci__rc_arm(ep); /* there may be more to tell */
+        cci__endpoint_arm(&ep->base); /* there may be more to tell */
         return CCI_SUCCESS;
     }
     if (event->base.pub.type == CCI_EVENT_CONNECT_REQUEST) {
@@ -6958,7 +6687,8 @@ static int cci__rc_return_event(cci_event_base_t *base) {
 
 /* ---- options ---- */
 
-static int cci__rc_set_send_count(cci__rc *ep, uint32_t count) {
+static int cci__rc_set_send_count(cci__endpoint_t *base, uint32_t count) {
+    cci__rc *ep = (cci__rc *)base;
     if (count == 0 || count > CCI__RC_MAX_BUFS) return CCI_ERANGE;
     if (count > ep->total_messages && !cci__rc_add_messages(ep, count - ep->total_messages)) return CCI_ENOMEM;
     ep->base.send_buf_count = count;
@@ -6967,7 +6697,8 @@ static int cci__rc_set_send_count(cci__rc *ep, uint32_t count) {
 }
 
 /* Buffers that are posted can't be taken back: they are parked as they return. */
-static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
+static int cci__rc_set_recv_count(cci__endpoint_t *base, uint32_t count) {
+    cci__rc *ep = (cci__rc *)base;
     if (count == 0 || count > ep->srq_depth) return CCI_ERANGE;
     ep->base.recv_buf_count = count;
     while (ep->parked && ep->active_buffers < count) {
@@ -6987,175 +6718,48 @@ static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
     return CCI_SUCCESS;
 }
 
-static void cci__rc_set_keepalive(cci__rc *ep, cci__rc_conn *conn, uint32_t keepalive_us) {
-    conn->conn.keepalive_us = keepalive_us;
-    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
-    if (conn->conn.state == CCI_CONN_BROKEN) {
-        if (keepalive_us) cci__rc_post_keepalive(ep, conn); /* there is nobody to answer */
-        return;
-    }
-    if (!conn->conn.step.confirming) /* otherwise from the confirmation on */
-        cci__rc_begin_keepalive(ep, conn);
-}
-
 #ifndef CCI_NO_STATS
-static int cci__rc_set_counting(cci__rc *ep, uint32_t value) {
+static int cci__rc_set_counting(cci__endpoint_t *base, uint32_t value) {
+    cci__rc *ep = (cci__rc *)base;
     int status = cci__tallies_set(&ep->base.tallies, value, ep->base.conns.slab_count);
     cci__rc_set_pace(ep);
     return status;
 }
 #endif
 
-static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
-    cci__rc *ep = (cci__rc *)(void *)base;
-    int status = CCI_SUCCESS;
-    uint32_t value, i;
-    memcpy(&value, val, sizeof value);
-    cci__rc_lock(ep);
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->base.send_timeout_us = value; break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__rc_set_recv_count(ep, value); break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__rc_set_send_count(ep, value); break;
-    case CCI_OPT_ENDPT_EVENT_MASK:
-        status = cci__notices_set(&ep->base.notices, &ep->base.api, value, ep->base.conns.slab_count);
-        if (status == CCI_SUCCESS) ep->base.event_mask = value;
-        break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
-        ep->base.keepalive_us = value;
-        for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
-            cci__rc_conn *conn = cci__rc_at(ep, i);
-            if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) && cci__rc_is_reliable(conn))
-                cci__rc_set_keepalive(ep, conn, value);
-        }
-        break;
-#ifdef CCI_NO_STATS
-    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
-#else
-    case CCI_OPT_ENDPT_CONN_STATS: status = cci__rc_set_counting(ep, value); break;
-#endif
-    default: status = CCI_EINVAL; break;
-    }
-    cci__rc_arm(ep);
-    cci__rc_unlock(ep);
-    return status;
-}
-
-static void cci__rc_caps(const cci__rc *ep, cci_caps_t *caps) {
+static void cci__rc_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_caps_t *caps) {
+    (void)conn;
     *caps = cci__rc_device_caps;
-    caps->max_send_size = ep->base.max_send_size;
-    caps->max_recv_bufs = ep->srq_depth;
+    caps->max_send_size = base->max_send_size;
+    caps->max_recv_bufs = ((const cci__rc *)base)->srq_depth;
 }
 
 /* The URI of a peer, or for NULL that of the endpoint. */
-static int cci__rc_uri(cci__rc *ep, const cci_link_addr_t *peer, char **uri) {
+static int cci__rc_uri(cci__endpoint_t *base, const cci_conn_t *conn, char **uri) {
     char text[256];
-    int status = peer ? ep->base.link->text(ep->base.handle, peer, text, sizeof text)
-                      : ep->base.link->address(ep->base.handle, text, sizeof text);
+    int status = conn ? base->link->text(base->handle, &conn->peer, text, sizeof text)
+                      : base->link->address(base->handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri("verbs", text, uri) : status;
 }
 
 #ifndef CCI_NO_STATS
 /* What there is now. */
-static void cci__rc_endpoint_stats(const cci__rc *ep, cci_endpt_stats_t *stats) {
+static void cci__rc_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *stats) {
+    const cci__rc *ep = (const cci__rc *)base;
     uint32_t messages = cci_evq_count(&ep->received);
-    memset(stats, 0, sizeof *stats);
-    cci_conn_count(&ep->base.conns, &stats->connections_open, &stats->connections_opening);
     stats->connections_active = ep->pairs;
-    stats->events_waiting = messages + cci_evq_count(&ep->base.evq.urgent) + cci_evq_count(&ep->base.evq.done);
-    stats->recv_buffers_used = messages + ep->base.evq.recv_out;
+    stats->events_waiting += messages;
+    stats->recv_buffers_used = messages + base->evq.recv_out;
     stats->send_buffers_used = ep->used_messages;
 }
 
-static void cci__rc_connection_stats(const cci__rc *ep, const cci__rc_conn *conn, cci_conn_stats_t *stats) {
-    memset(stats, 0, sizeof *stats);
-    if (ep->base.tallies.counted) cci__tally_tell(cci__tally_at(&ep->base.tallies, conn->conn.index), stats);
+static void cci__rc_connection_stats(cci__endpoint_t *base, const cci_conn_t *of, cci_conn_stats_t *stats) {
+    const cci__rc_conn *conn = (const cci__rc_conn *)(const void *)of;
+    if (base->tallies.counted) cci__tally_tell(cci__tally_at(&base->tallies, of->index), stats);
     stats->operations_pending = conn->waiting + (conn->posted - conn->retired);
     stats->is_active = conn->qp != NULL;
 }
 #endif
-
-static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
-    cci__rc *ep = (cci__rc *)(void *)base;
-    int status = CCI_SUCCESS;
-    cci__rc_lock(ep);
-    switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->base.send_timeout_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->base.recv_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->base.send_buf_count, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->base.keepalive_us, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->base.event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, NULL, (char **)val); break;
-    case CCI_OPT_CAPS: cci__rc_caps(ep, (cci_caps_t *)val); break;
-    case CCI_OPT_ENDPT_RMA_ALIGN:
-        memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
-        break;
-#ifdef CCI_NO_STATS
-    case CCI_OPT_ENDPT_STATS:
-    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
-#else
-    case CCI_OPT_ENDPT_STATS: cci__rc_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
-    case CCI_OPT_ENDPT_CONN_STATS: cci__tallies_get(&ep->base.tallies, val); break;
-#endif
-#ifdef CCI_NO_WAKE
-    case CCI_OPT_ENDPT_SEND_FD: status = CCI_ERR_NOT_IMPLEMENTED; break;
-#else
-    case CCI_OPT_ENDPT_SEND_FD:
-        status = ep->base.has_fd ? cci__wakes_open(&ep->base.wakes, val) : (int)CCI_EINVAL;
-        cci__rc_arm(ep);
-        break;
-#endif
-    default: status = CCI_EINVAL; break;
-    }
-    cci__rc_unlock(ep);
-    return status;
-}
-
-static int cci__rc_set_connection_opt(struct cci_connection *connection, cci_opt_name_t name, const void *val) {
-    cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
-    cci__rc *ep = cci__rc_of(conn);
-    int status = CCI_SUCCESS;
-    uint32_t value;
-    memcpy(&value, val, sizeof value);
-    cci__rc_lock(ep);
-    ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    if (name == CCI_OPT_CONN_CONTEXT)
-        memcpy(&conn->conn.pub.context, val, sizeof(void *));
-    else if (!cci__rc_is_reliable(conn))
-        status = CCI_EINVAL;
-    else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
-        conn->conn.send_timeout_us = value;
-    else
-        cci__rc_set_keepalive(ep, conn, value);
-    cci__rc_arm(ep);
-    cci__rc_unlock(ep);
-    return status;
-}
-
-static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
-    cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
-    cci__rc *ep = cci__rc_of(conn);
-    int status = CCI_SUCCESS;
-    cci__rc_lock(ep);
-    if (name == CCI_OPT_CONN_STATS)
-#ifdef CCI_NO_STATS
-        status = CCI_ERR_NOT_IMPLEMENTED;
-#else
-        cci__rc_connection_stats(ep, conn, (cci_conn_stats_t *)val);
-#endif
-    else if (name == CCI_OPT_CONN_PEER_URI)
-        status = cci__rc_uri(ep, &conn->conn.peer, (char **)val);
-    else if (name == CCI_OPT_CONN_CONTEXT)
-        memcpy(val, &conn->conn.pub.context, sizeof(void *));
-    else if (name == CCI_OPT_CAPS) {
-        cci__rc_caps(ep, (cci_caps_t *)val);
-        cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
-    } else
-        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->conn.send_timeout_us : &conn->conn.keepalive_us,
-               sizeof(uint32_t));
-    cci__rc_unlock(ep);
-    return status;
-}
 
 /* ---- messages ---- */
 
@@ -7404,8 +7008,9 @@ static int cci__rc_send_locked(cci__rc *ep, cci__rc_conn *conn, const struct iov
         return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     op = cci__rc_new_op(ep, conn, context, flags, &status);
     if (status != CCI_SUCCESS) return status;
-    status = CCI__LIKELY(cci__rc_is_reliable(conn)) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
-                                                    : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
+    status = CCI__LIKELY(cci__conn_is_reliable(&conn->conn))
+                 ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
+                 : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
     if (status == CCI_ENOBUFS && op) cci__rc_free_op(ep, op);
     return status;
 }
@@ -7426,7 +7031,7 @@ static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *
     status = cci__rc_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
     CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.has_fd)) cci__wakes_note(
         &ep->base.wakes, conn->conn.index % CCI__CONN_MOST, (uint32_t)length, status == CCI_ENOBUFS));
-    if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
+    if (CCI__UNLIKELY(ep->sleeps)) cci__endpoint_arm(&ep->base);
     cci__rc_unlock(ep);
     return status;
 }
@@ -7647,32 +7252,65 @@ static int cci__rc_rma(struct cci_connection *connection, const void *msg, uint3
     call.flags = flags;
     cci__rc_lock(ep);
     status = cci__rc_rma_locked(ep, conn, &call, remote);
-    cci__rc_arm(ep);
+    cci__endpoint_arm(&ep->base);
     cci__rc_unlock(ep);
     return status;
 }
 
+static const cci__engine_t *cci__rc_engine(void) {
+    static const cci__engine_t table = {cci__endpoint_clock,
+                                        NULL,
+                                        NULL,
+                                        cci__rc_work_well,
+                                        cci__endpoint_arm,
+                                        cci__endpoint_wake,
+                                        cci__rc_next_deadline,
+                                        cci__rc_messages,
+#ifndef CCI_NO_WAKE
+                                        cci__rc_may_send,
+                                        cci__endpoint_choose,
+#endif
+                                        cci__rc_add_events,
+                                        cci__rc_decide,
+                                        cci__rc_disconnect,
+                                        cci__rc_set_send_count,
+                                        cci__rc_set_recv_count,
+#ifndef CCI_NO_STATS
+                                        cci__rc_set_counting,
+                                        cci__rc_endpoint_stats,
+                                        cci__rc_connection_stats,
+#endif
+                                        NULL,
+                                        NULL,
+                                        cci__rc_begin_keepalive,
+                                        cci__rc_post_keepalive,
+                                        cci__rc_uri,
+                                        cci__rc_caps,
+                                        cci__rc_deadline,
+                                        cci__rc_sleep_deadline,
+                                        cci__rc_has_come,
+                                        cci__rc_receive_batch,
+                                        cci__rc_ends,
+                                        cci__rc_tell_close,
+                                        cci__rc_connect,
+                                        200000,
+                                        CCI__MS};
+    return &table;
+}
+
 static const cci_endpoint_ops_t *cci__rc_ops(void) {
-    static const cci_endpoint_ops_t table = {cci__rc_destroy,
-                                             cci__rc_accept,
-                                             cci__rc_reject,
-                                             cci__rc_connect,
-                                             cci__rc_disconnect,
-                                             cci__rc_arm_os_handle,
+    static const cci_endpoint_ops_t table = {CCI__ENDPOINT_OPS(cci__rc_destroy, cci__endpoint_connect),
                                              cci__rc_get_event,
                                              cci__rc_return_event,
-                                             cci__rc_set_endpoint_opt,
-                                             cci__rc_get_endpoint_opt,
-                                             cci__rc_set_connection_opt,
-                                             cci__rc_get_connection_opt,
+                                             CCI__ENDPOINT_OPTS,
                                              cci__rc_sendv,
                                              cci__rc_rma_register,
                                              cci__rc_rma_deregister,
                                              cci__rc_rma,
                                              NULL,
                                              NULL,
-                                             cci__rc_send_answer,
-                                             cci__rc_next_deadline,
+                                             cci__endpoint_answer,
+                                             cci__endpoint_next_deadline,
                                              NULL};
     return &table;
 }

@@ -931,7 +931,7 @@ static void check_empty(uint32_t index) {
     uint32_t level;
     check_idle(index);
     HAS_ALL(store[CCI__STORE_ACTIVES], ep->stores[CCI__STORE_ACTIVES].made);
-    REQUIRE(ORACLE_LEAK, ep->base.conns.used == 0 && ep->base.conns.unproven == 0 && ep->group_count == 0,
+    REQUIRE(ORACLE_LEAK, ep->base.conns.used == 0 && ep->base.conns.unproven == 0 && ep->base.group_count == 0,
             "node %u: %u connections and %u unproven are left", index, ep->base.conns.used, ep->base.conns.unproven);
     REQUIRE(ORACLE_LEAK, cci__list_empty(&ep->base.wheel.due), "node %u: a timer is left", index);
     for (level = 0; level < CCI__WHEEL_LEVELS; level++) {

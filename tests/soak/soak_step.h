@@ -538,7 +538,7 @@ static uint64_t node_wants_ns(const node_t *node) {
     if (node->link->first != NULL || (node->sleeps ? node->link->is_readable : node->hot > 0)) {
         return 0;
     }
-    deadline_ns = node->sleeps ? node->link->wake_ns : cci__dgram_deadline(dgram_of(node));
+    deadline_ns = node->sleeps ? node->link->wake_ns : cci__dgram_deadline(&dgram_of(node)->base);
     return deadline_ns == UINT64_MAX ? deadline_ns : deadline_ns - cci__min64(deadline_ns, node->link->clock_ahead_ns);
 }
 

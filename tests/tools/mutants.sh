@@ -152,7 +152,7 @@ mutant 'a nonce for two packets of the handshake' "$(in_function cci_conn_seal '
 mutant 'a loss that was none keeps the window small' "$(in_function cci__flow_undo 's/if (flow->window < before->window)/if (0)/')"
 mutant 'overtaking packets stay losses' "$(in_function cci__rel_reordered 's/if (quarters < rel->reordering) return;/if (quarters > 0) return;/')"
 mutant 'an undo without all packets' "$(in_function cci__rel_was_late 's/--rel->late->head.missing == 0/--rel->late->head.missing < 9/')"
-mutant 'keepalive on an unreliable connection' "$(in_function cci__dgram_new_keepalive_us 's/cci__dgram_is_reliable(conn)/1/')"
+mutant 'keepalive on an unreliable connection' "$(in_function cci__endpoint_keepalive_us 's/cci__conn_is_reliable(conn)/1/')"
 mutant 'a lost silent message is forgotten' "$(in_function cci__rel_lost 's/if (!sent->item) {/if (sent->item \&\& !sent->item->ops \&\& sent->item->kind == CCI__ITEM_RUN \&\& !(sent->item->flags \& CCI__ITEM_VOID)) { if (--sent->item->pieces == 0 \&\& (sent->item->flags \& CCI__ITEM_SENT)) { cci_rel_item_t *i = sent->item; sent->item = NULL; cci__rel_finish(rel, i); } sent->item = NULL; } if (!sent->item) {/')"
 mutant 'more is sent to a new address than came from there' "$(in_function cci_conn_output_reply 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 160;/')"
 mutant 'a look-up walks the table' "$(in_function cci_conn_find 's/cci_conn_t .conn = cci_conn_at(table, index);/cci_conn_t *conn; uint32_t i; for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) if (cci_conn_at(table, i)->token == token) index = i; conn = cci_conn_at(table, index);/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc

@@ -1214,7 +1214,7 @@ static void an_endpoint_hears_sixteen_groups_and_no_more_until_it_leaves_one(voi
     uint32_t i;
     (void)state;
     open_both();
-    for (i = 0; i < CCI__DGRAM_GROUPS; i++) {
+    for (i = 0; i < CCI__GROUPS; i++) {
         snprintf(uri, sizeof uri, "sim://g%u", (unsigned)i + 1);
         connect_to(uri, CCI_CONN_ATTR_UU_MC_RX);
     }
