@@ -4734,7 +4734,7 @@ static void cci__rc_joined(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup 
         cci__rc_drain(ep, conn);
         return;
     }
-    if (conn->conn.flags & CCI__RC_AWAITING) { /* it is CONFIRM that is repeated */
+    if ((conn->conn.flags & CCI__RC_AWAITING) && conn->conn.step.confirming) { /* it is CONFIRM that is repeated */
         conn->conn.tries = 0;
         conn->conn.deadline_ns = ep->base.now_ns + cci_conn_retry_ns(0);
         cci__rc_schedule(ep, conn);
