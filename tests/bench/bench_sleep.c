@@ -4,11 +4,15 @@
  *
  *     cc -O2 -I. -o bench_sleep bench_sleep.c -pthread
  *     ./bench_sleep [-D seconds] [-c cpu,cpu] cci|raw|batch|poll depth     one CSV line: round trips per second
+ *     ./bench_sleep [-D seconds] [-c cpu,cpu] stream|stream-poll depth     one CSV line: messages per second
  *
  * `depth` requests are in flight; the server runs on the first CPU, the client on the second. `poll` is CCI without
  * sleeping. The raw loop is what a careful program does: it waits with epoll, receives until the socket is empty, and
  * answers each datagram with a system call. `batch` receives up to 64 datagrams with one system call and answers them
- * with another: what can be reached without a library where several requests are in flight. */
+ * with another: what can be reached without a library where several requests are in flight.
+ *   `stream` sends messages one way, `depth` of them in a datagram, each copied into its place and out of it, with up to
+ * STREAM_WINDOW datagrams under way, each of which is acknowledged; both sides sleep on epoll, or with `stream-poll`
+ * neither does. It is what a program without a library can lose by sleeping in a stream of messages. */
 #define _GNU_SOURCE 1
 #define CCI_IMPLEMENTATION
 #include "cci_udp.h"
@@ -32,6 +36,9 @@
 #define SOCKET_BUFFER_BYTES (4 << 20) /* what cci_udp.h asks for */
 #define DEPTH_LIMIT 4096u
 #define BATCH 64u /* datagrams of one system call */
+#define STREAM_WINDOW 16u
+#define STREAM_FRAME (8 + SMALL_BYTES) /* bytes of a message in its datagram: a head before it */
+#define STREAM_BYTES 65000u
 
 struct bench {
     double seconds;
@@ -224,6 +231,55 @@ static void batch_ask(struct bench *bench) {
     }
 }
 
+/* ---- plain sockets, one way ------------------------------------------------------------------------------------ */
+
+static char stream_bytes[STREAM_BYTES];
+static char stream_taken[SMALL_BYTES]; /* what the program does with a message */
+
+/* One datagram; sleeps until there is one, if it may. */
+static ssize_t stream_take(int fd, int set, struct sockaddr_in *from) {
+    for (;;) {
+        socklen_t length = sizeof *from;
+        ssize_t n = recvfrom(fd, stream_bytes, sizeof stream_bytes, 0, (struct sockaddr *)from, &length);
+        if (n >= 0) return n;
+        if (set >= 0) sleep_on(set);
+    }
+}
+
+static void stream_serve(struct bench *bench) {
+    struct sockaddr_in address, from;
+    int fd = raw_socket(&address), set = bench->sleeps ? watch(fd) : -1;
+    if (write(bench->pipes[1], &address, sizeof address) != (ssize_t)sizeof address) die("write");
+    for (;;) {
+        ssize_t n = stream_take(fd, set, &from), at;
+        for (at = 0; at + (ssize_t)STREAM_FRAME <= n; at += (ssize_t)STREAM_FRAME)
+            memcpy(stream_taken, stream_bytes + at + 8, SMALL_BYTES);
+        (void)sendto(fd, stream_bytes, 24, 0, (struct sockaddr *)&from, sizeof from);
+    }
+}
+
+static void stream_ask(struct bench *bench) {
+    static char datagram[STREAM_BYTES];
+    struct sockaddr_in address, server, from;
+    int fd = raw_socket(&address), set = bench->sleeps ? watch(fd) : -1;
+    uint32_t under_way = 0, i;
+    struct meter meter;
+    if (read(bench->pipes[0], &server, sizeof server) != (ssize_t)sizeof server) die("read");
+    meter_begin(&meter, bench);
+    for (;;) {
+        while (under_way < STREAM_WINDOW) {
+            for (i = 0; i < bench->depth; i++) memcpy(datagram + i * STREAM_FRAME + 8, message, SMALL_BYTES);
+            if (sendto(fd, datagram, bench->depth * STREAM_FRAME, 0, (struct sockaddr *)&server, sizeof server) < 0)
+                break; /* the socket is full */
+            under_way++;
+        }
+        (void)stream_take(fd, set, &from);
+        under_way--;
+        for (i = 0; i < bench->depth; i++)
+            if (!meter_count(&meter)) return;
+    }
+}
+
 /* ---- CCI ------------------------------------------------------------------------------------------------------- */
 
 static cci_endpoint_t *endpoint;
@@ -310,7 +366,7 @@ static void run(struct bench *bench, void (*serve)(struct bench *), void (*ask)(
 }
 
 static void usage(void) {
-    fprintf(stderr, "usage: bench_sleep [-D seconds] [-c cpu,cpu] cci|raw|batch|poll depth\n");
+    fprintf(stderr, "usage: bench_sleep [-D seconds] [-c cpu,cpu] cci|raw|batch|poll|stream|stream-poll depth\n");
     exit(2);
 }
 
@@ -327,10 +383,12 @@ int main(int argc, char **argv) {
     if (optind + 2 != argc || bench.seconds <= 0 || bench.seconds > 60) usage();
     bench.depth = (uint32_t)strtoul(argv[optind + 1], NULL, 10);
     if (bench.depth == 0 || bench.depth > DEPTH_LIMIT) usage();
-    bench.sleeps = strcmp(argv[optind], "cci") == 0;
+    bench.sleeps = strcmp(argv[optind], "cci") == 0 || strcmp(argv[optind], "stream") == 0;
     if (strcmp(argv[optind], "raw") == 0) run(&bench, raw_serve, raw_ask);
     else if (strcmp(argv[optind], "batch") == 0) run(&bench, batch_serve, batch_ask);
-    else if (bench.sleeps || strcmp(argv[optind], "poll") == 0) run(&bench, cci_serve, cci_ask);
+    else if (strncmp(argv[optind], "stream", 6) == 0 && bench.depth * STREAM_FRAME <= STREAM_BYTES)
+        run(&bench, stream_serve, stream_ask);
+    else if (strcmp(argv[optind], "cci") == 0 || strcmp(argv[optind], "poll") == 0) run(&bench, cci_serve, cci_ask);
     else usage();
     return 0;
 }
