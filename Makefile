@@ -9,10 +9,12 @@ CC = cc
 CFLAGS = -O2
 FUZZ_TARGETS = live handshake rma config uri card
 FUZZ_SECONDS = 60
-EXAMPLES = hello readme pingpong rma chat cci_info cci_perf cci_cp sisci own_link dpu_channel
-# What needs libsodium is built where it is there: all else needs a C compiler alone.
+EXAMPLES = hello readme pingpong rma chat requests publish epoll_loop transfer why cci_info cci_perf cci_cp sisci own_link dpu_channel
+# What needs libsodium or libuv is built where it is there: all else needs a C compiler alone.
 SODIUM = $(shell echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
 	-x c -o /dev/null - -lsodium 2>/dev/null && echo secure)
+UV = $(shell echo 'int main(void) { return !uv_version(); }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include uv.h \
+	-x c -o /dev/null - -luv 2>/dev/null && echo uv_loop)
 
 help:
 	@echo 'make demo       two processes talk, write into each other'\''s memory and copy a file (needs a C compiler only)'
@@ -40,7 +42,7 @@ help:
 	@echo 'make clean      remove build/'
 
 examples: $(EXAMPLES:%=build/%)
-	@for each in $(SODIUM); do $(MAKE) --no-print-directory "build/$$each" || exit; done
+	@for each in $(SODIUM) $(UV); do $(MAKE) --no-print-directory "build/$$each" || exit; done
 
 demo: build/hello build/rma build/cci_perf build/cci_cp
 	@sh tests/tools/demo.sh build
@@ -138,6 +140,8 @@ build:
 	mkdir -p build
 
 build/secure: LDLIBS += -lsodium
+
+build/uv_loop: LDLIBS += -luv
 
 build/sisci: cci_sisci.h
 

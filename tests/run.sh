@@ -27,7 +27,7 @@ mkdir -p "$run_claims" || exit 1
 
 warnings='-Wall -Wextra -Wconversion -Wshadow -Wundef -pedantic -Werror'
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
-examples='hello readme pingpong rma chat cci_info cci_perf cci_cp sisci own_link dpu_channel'
+examples='hello readme pingpong rma chat requests publish epoll_loop transfer why cci_info cci_perf cci_cp sisci own_link dpu_channel'
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:die_after_fork=0}"

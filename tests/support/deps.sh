@@ -4,12 +4,12 @@
 # With `fuzz` also what `make fuzz` and `make fuzz-afl` need: libFuzzer, in the libraries of clang's sanitizers, and AFL++.
 set -eu
 
-# Two compilers in two languages, the test library, `ip` for tests with network interfaces of their own, a cipher, and what
+# Two compilers in two languages, the test library, `ip` for tests with network interfaces of their own, a cipher, an event loop, and what
 # looks at captured packets: a checker in Python, tcpdump, and tshark for the dissector. Another C library and another
 # compiler; most compilers for other processors and their emulators are larger: the tests use them where they are. The header
 # of RDMA and a compiler for arm64, for what runs in virtual machines: these are not installed, see tests/verbs/vm/fetch.sh. Then
 # what analyses the sources, what makes and uses packages, and what counts instructions.
-packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev python3 tcpdump tshark musl-tools tcc
+packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev libuv1-dev python3 tcpdump tshark musl-tools tcc
     libibverbs-dev gcc-aarch64-linux-gnu clang-format clang-tidy cppcheck shellcheck pyflakes3
     cmake pkgconf meson ninja-build mandoc debhelper lintian abigail-tools valgrind'
 # Compilers for small machines, and an emulator of a board: tests of firmware are left out where a system does not have them.
@@ -21,7 +21,7 @@ windows='gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine'
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
-    echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium with its header, python3, tcpdump,'
+    echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium and libuv with their headers, python3, tcpdump,'
     echo 'tshark, musl-gcc, tcc, libibverbs with its header, aarch64-linux-gnu-gcc, clang-format, clang-tidy, cppcheck, shellcheck,'
     echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff, valgrind, mingw-w64, wine.'
     echo 'Then run: make test'

@@ -84,6 +84,11 @@ has_sodium() {
     "$cc" -fsyntax-only "$out/sodium.c" 2>/dev/null
 }
 
+has_uv() {
+    echo '#include <uv.h>' >"$out/uv.c"
+    "$cc" -fsyntax-only "$out/uv.c" 2>/dev/null
+}
+
 ciphered() {
     program=$1-ciphered source=$2
     shift 2

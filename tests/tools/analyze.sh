@@ -31,6 +31,9 @@ has() {
 has_sodium() {
     echo '#include <sodium.h>' | cc -fsyntax-only -x c - 2>/dev/null
 }
+has_uv() {
+    echo '#include <uv.h>' | cc -fsyntax-only -x c - 2>/dev/null
+}
 
 # look TEXT COMMAND...: it must succeed, and print nothing that looks like a finding.
 look() {
@@ -50,7 +53,10 @@ sources() {
     echo "$out/all.c"
     echo "$out/verbs.c"
     for file in examples/*.c; do
-        case $file in */secure.c) has_sodium || continue ;; esac
+        case $file in
+        */secure.c) has_sodium || continue ;;
+        */uv_loop.c) has_uv || continue ;;
+        esac
         echo "$out/$(basename "$file")"
     done
 }

@@ -245,7 +245,10 @@ warnings_of() {
         has "$compiler" || { skip "there is no $compiler" && continue; }
         for standard in $1; do
             for source in $2; do
-                case $source in *secure.c) has_sodium || { skip 'there is no libsodium' && continue; } ;; esac
+                case $source in
+                *secure.c) has_sodium || { skip 'there is no libsodium' && continue; } ;;
+                *uv_loop.c) has_uv || { skip 'there is no libuv' && continue; } ;;
+                esac
                 # shellcheck disable=SC2086
                 check "$compiler -std=$standard $source" \
                     $compiler -std=$standard -fsyntax-only $warnings -I. "$source"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Unlicense
-# steps.sh - the headers, the tree, the programs, the packages and other machines; run.sh reads this file.
+# steps.sh - the headers, the tree, the programs, the cookbook, the packages and other machines; run.sh reads this file.
 
 . tests/tools/headers.sh
 . tests/tools/tree.sh
 . tests/tools/programs.sh
+. tests/tools/cookbook.sh
 . tests/tools/machines.sh
 . tests/tools/firmware.sh
 
@@ -43,6 +44,7 @@ tools_steps() {
     step memories memories
     step own-link own_link
     step channels channels
+    cookbook_steps
     step footprint footprint
     step firmware firmware_at_line
 }
