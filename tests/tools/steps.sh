@@ -28,6 +28,7 @@ tools_steps() {
     # The proofs' harnesses (prove_*.c) are C with the model checker's additions.
     step warnings-tests warnings_of gnu11 'tests/[!p]*/*.c'
     step readme readme
+    step pages pages
     step demo demo
     step secret secret
     step copies copies

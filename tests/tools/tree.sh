@@ -98,6 +98,17 @@ readme() {
     cat "$out/readme.server"
 }
 
+# The README is short, and what READMEs lead to is there.
+pages() {
+    check 'README.md has more than 200 lines' [ "$(wc -l <README.md)" -le 200 ]
+    for page in README.md examples/README.md examples/firmware/README.md; do
+        grep -oE '\]\([^)#:]+' "$page" | sed 's/^](//' >"$out/leads.txt"
+        while read -r target; do
+            check "$page leads to $target, which is not there" [ -e "$(dirname "$page")/$target" ]
+        done <"$out/leads.txt"
+    done
+}
+
 demo() {
     check 'make demo failed' locked within 120 make CC="$cc" demo
 }
