@@ -1,8 +1,8 @@
 /* cci.h - CCI, the Common Communication Interface, in one header.              v0.1.0
  * SPDX-License-Identifier: MIT OR Unlicense
  *
- * Connections, messages of up to one datagram, remote memory access (RMA) and events, on top of whatever the network
- * can do: UDP sockets (cci_udp.h), or anything of your own that moves datagrams. No build system, no dependencies.
+ * Connections, messages, remote memory access (RMA) and events over UDP (cci_udp.h), shared memory (cci_sisci.h), RDMA
+ * adapters (cci_verbs.h), or a link of your own that moves datagrams. No build system, no dependencies.
  *
  * Do this in ONE C or C++ file, transports first, core last:
  *
@@ -38,8 +38,9 @@
  *
  * WHAT IT IS. CCI gives a program endpoints, connections between them, messages, remote memory access and events. One
  * endpoint talks to any number of peers; its buffers belong to the endpoint and not to a connection, so they do not
- * grow with the number of peers. Everything is asynchronous: a call starts an operation, cci_get_event() tells the end
- * of it. References like "[4.7.2.1]" name the section of the CCI 0.3.0 manual that rules.
+ * grow with the number of peers. Everything is asynchronous: a call starts an operation, and an event, which the
+ * program gets with cci_get_event(), reports its completion. References like "[4.7.2.1]" name the section of the CCI
+ * 0.3.0 manual that applies.
  *
  * WHAT IT IS NOT. It is not a byte stream (messages have ends), not an RPC system, not a name service, and it keeps no
  * secret: without the program's own encryption whoever sees the traffic can read and change it. It starts no threads
@@ -69,14 +70,15 @@
  * PROGRESS. The library works inside its calls, chiefly cci_get_event(): a program that stops calling stops serving its
  * peers (they will see CCI_ETIMEDOUT), unless the device has `progress = thread`. A program that would rather sleep
  * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() until CCI_EAGAIN when it
- * wakes. Over a datagram transport a small message may wait for company while others are under way: it leaves in the
- * program's next cci_get_event(), and at once where the program takes its time between messages.
+ * wakes. Datagram transports coalesce small messages: while earlier ones are under way, a small message may wait until
+ * the program's next cci_get_event(). When the program pauses between messages, each leaves at once.
  *
  * SLEEPING. The handle is readable while events wait, when data arrives, and when the protocol needs a call: to repeat
- * a message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. After CCI_EAGAIN the handle
- * is exact; after an event it stays readable until CCI_EAGAIN, unless nothing is left to do. A program that takes one
- * event for each wake-up works too, with more wake-ups, if it waits for the level and not for an edge. A call from
- * another thread, such as cci_send(), arms the handle as well.
+ * a message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. When
+ * cci_get_event() has returned CCI_EAGAIN, the handle is readable only if there is something to do. When it has
+ * returned an event, the handle stays readable until CCI_EAGAIN, or until nothing is left to do. A program that gets
+ * one event for each wake-up works too, with more wake-ups, if its epoll is level-triggered. A call from another
+ * thread, such as cci_send(), arms the handle as well.
  *   cci_arm_os_handle() can name the classes of events that wake (CCI_ARM_). Events of other classes wait without
  * making the handle readable; cci_get_event() gives them in their order once the program is awake. It is woken for
  * messages of any kind when they have taken all receive buffers, since no other could come any more. Someone has to do
@@ -90,9 +92,9 @@
  * of data makes it readable: without a helper thread somebody must watch the OS handle too and do the work.
  *   A message with CCI_FLAG_WAKE is like any other to a receiver that has not armed CCI_ARM_WAKE. The flag travels with
  * the message: a peer of an older version ignores it. Messages behind an RMA don't carry it.
- *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out,
- * repetition and acknowledgement in the first call after its time. Between calls it may sleep for as long as
- * cci_next_deadline() says, if something wakes it when a packet arrives: the interrupt of a line for one.
+ *   A program may do without a handle and call seldom, for example once for each video frame: time-outs,
+ * retransmissions and acknowledgements then happen in the first call after they are due. Between calls it may sleep for
+ * as long as cci_next_deadline() says, if something wakes it when a packet arrives, for example an interrupt.
  *
  * FORK. Endpoints belong to the process that made them. In the child of fork() they are dead: their calls return
  * CCI_ERR_DEVICE_DEAD (the log says so once), except that cci_return_event(), cci_disconnect(), cci_rma_deregister()
@@ -109,9 +111,10 @@
  * MEMORY of a datagram endpoint (>>dgram). It is created small, with less than 1 MB in use, and grows in slabs when
  * there is need; slabs are kept until the endpoint is destroyed. On 64-bit machines:
  *     an idle connection               at most 256 bytes (2^20 connections at most)
- *     a connection with traffic        768 bytes more, while something is under way; the 1,024 last keep them
- *     a message that is pending        460 bytes, above 240 bytes 2,250, above 2,000 a datagram's length; 64 bytes for
- *                                      each of its packets
+ *     a connection with traffic        768 bytes more, while something is under way; the 1,024 used last keep them
+ *     a pending message, 0 to 240 bytes        460 bytes, and 64 for each of its packets (in the next two rows too)
+ *                        241 to 2,000 bytes    2,250 bytes
+ *                        longer                the length of a datagram
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
  *     a list of cci_rmav()             200 bytes, 56 for each segment, and its message; until its event is returned
  *     atomics, here or of the peer     304 bytes from the first one on, until the connection ends
@@ -124,10 +127,10 @@
  *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, receive buffers and idle
  *                                      connections excepted: 1 GiB by default, 256 MiB on 32-bit machines. Each kind of
  *                                      thing has its part
- * At the memory limit idle connections give back what they have. If that is not enough, connections take turns, in the
- * order in which they asked, of as many bytes for each: sends on one whose turn has not come get CCI_ENOBUFS, and what
- * its peer sends is dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do
- * not answer give way:
+ * At the memory limit idle connections free their memory for traffic. If that is not enough, connections take turns in
+ * the order in which they asked; each turn is the same number of bytes. Until the turn of a connection comes, its sends
+ * return CCI_ENOBUFS, and packets of its peer are dropped and asked for again later. Nothing that was accepted is lost.
+ * Peers that do not answer give way:
  *     three probe time-outs            without an acknowledgement: only messages, writes and reads stay; a packet of
  *                                      24 bytes asks for a sign of life, at once and after pauses that double,
  *                                      from 0.1 to 2 s; the send time-out goes on
@@ -148,9 +151,10 @@
  * it with libsodium). Both sides must have them. They hold for datagram transports (udp, verbs in mode ud, links of
  * one's own): all that an endpoint of one sends. Endpoints of sisci and of verbs in mode rc don't use them, and the log
  * warns when one is made.
- *   What it gives: nobody without the key reads or changes messages, memory or request data, or gets as far as a
- * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, a request too, and none that is not sealed. What stays
- * readable is needed before a key is found: tokens, packet numbers, sizes, the key's id. It is authenticated.
+ *   What it gives: nobody without the key reads or changes messages, memory or request data, or causes a
+ * CCI_EVENT_CONNECT_REQUEST. Each packet, also a request, is accepted at most once; packets that are not sealed are
+ * dropped. Tokens, packet numbers, sizes and the key's id stay readable, since they are needed to find the key; they
+ * are authenticated.
  *   Keys: the client's hook knows the address that it connects to, and may send 64 bits (key_id) in the clear, with
  * which the server's hook finds the key; nothing is kept, and no hook is asked, before the client's address is proven.
  * Where there is no key, or another one, requests are dropped and cci_connect() times out; from the third on the log
@@ -159,7 +163,7 @@
  * comes twice under a key, however many connections, repetitions and restarts there are. The first 16 of their 24 bytes
  * stay the same for one connection and direction: a cipher that wants shorter nonces makes a key of these and takes the
  * last 8. A connection that has sent 2^56 packets, or whose key the hook calls worn out, breaks.
- * All this rests on the source of chance: a hook `random` that gives both sides what it gave before makes nonces
+ * All this depends on the random numbers: if the hook `random` gives both sides bytes that it gave before, nonces
  * repeat.
  *   What it does not give: old traffic is only as safe as the key is kept; whoever has a key can pose as any other that
  * has it. Who sits on the path can still drop, delay and divert packets, and see how many and how long they are. A peer
@@ -186,12 +190,13 @@
  *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
  *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log
  *                                                              tells it every 10 s
- *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
+ *     from one network        3/4 of the connections, and of the requests, that are still free: likewise (a network
+ *                             is an IPv4 /24 or an IPv6 /64)
  *     data with accept, reject   a 128th of memory_limit (7,700 by default)   CCI_ENOBUFS, until clients confirm; at
  *                                                              most 256 of these wait for an address to be proven
  *     registered memory       4,096 ranges   cci_rma_register() returns CCI_ENOBUFS
- *     reads under way         512 pieces of 64 packets, of all connections: other reads wait; each connection has its
- *                             share, and an eighth is for those that have next to none
+ *     reads under way         512 pieces of 64 packets for all connections: further reads wait. Each connection has a
+ *                             fair share; one eighth is reserved for connections with nearly no reads under way
  *     CLOSE packets           50,000 a second; 6 for a connection, within 1.3 s (more on paths longer than 13 ms); it
  *                             keeps its place in the table until the peer has answered, or the last was sent
  *     cci_destroy_endpoint()  tells each peer once, 50 batches for many peers, one a millisecond; then it waits 0.1 s
@@ -202,8 +207,8 @@
  *
  * ERRORS. Functions return a status, cci_strerror() names it, cci_status_hint() says what can be done. Where a URI, a
  * device, a service, an option, a handle or flags are refused, one line of the log (level warning) names what is wrong.
- * What the caller did wrong is answered with a status and changes nothing; what comes from the network is never
- * trusted: it is checked, dropped and counted.
+ * A wrong call returns a status and changes nothing. Everything from the network is checked; what is invalid is dropped
+ * and counted.
  * ================================================================================================================== */
 
 /* ==================================================================================================================

@@ -138,24 +138,24 @@
  * (CCI_SISCI_GROUP) also its members; if these shall own segments too, make the directory with mode 1770 yourself.
  * Containers share segments when they share the directory. Whoever can connect can write all over the segment: read
  * what lies in it once, check it, and use the copy. Peers that send nonsense are dropped.
- *   Interrupts are event descriptors that all who are connected share: one of them that means harm can swallow or hold
- * back interrupts of the others, but not block the receiver.
+ *   Interrupts are eventfds that all connected processes share: a malicious one can consume or delay interrupts of the
+ * others, but cannot block the receiver.
  *
  * MEMORY OF cci_rma_alloc(), with CCI, is mapped by the peers that were given the handle of a registration in it: RMA
- * is one copy. What is registered for reading alone is mapped for reading, and can't be mapped otherwise. Three things
- * to know: a peer maps all that one cci_rma_alloc() gave, so give what different peers may use memory of its own; the
- * kernel can't take a mapping back, so while cci_rma_deregister() ends RMA, a peer that means harm keeps what it has
- * mapped until cci_rma_free(), after which the memory is not yours any more (and a child of fork() shares it); and a
- * link maps up to 16 of such memories at once, those used last (others are copied by the kernel). The key `rma` of a
- * device chooses: auto (mapped, else copied by the kernel, else through slots), map (as auto, but waits for the
- * mapping, and never asks the kernel), copy, bounce.
+ * is one copy. What is registered for reading alone is mapped for reading, and can't be mapped otherwise.
+ *     - A peer maps all that one cci_rma_alloc() gave: call it once for each set of peers.
+ *     - The kernel cannot revoke a mapping: cci_rma_deregister() ends RMA, but a malicious peer keeps access until
+ *       cci_rma_free(). After that the memory is not yours any more. A child of fork() shares the mapping.
+ *     - A link maps up to 16 such memories at once, those used last; the kernel copies the others.
+ * The key `rma` of a device chooses: auto (mapped, else copied by the kernel, else through slots), map (as auto, but
+ * waits for the mapping, and never asks the kernel), copy (by the kernel), bounce (through slots).
  *
  * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up
- * to 8 KiB; the last 128 of a group are kept for its receivers, whose own they are from when they are taken. Nobody
- * waits for anybody: where all members are stopped and the first has died, the next who comes founds the group anew
- * after a second, and the others turn to that one when they go on. Each member can write to the memory of the group, so
- * any can send in another's name. An endpoint has up to 16 multicast connections; a group wakes up to 64 sleeping
- * receivers, others look once in a millisecond.
+ * to 8 KiB. The group keeps its last 128 messages; one that a receiver has got belongs to that receiver. No member
+ * waits for another: if the founder has died and all members are stopped, the next process that joins founds the group
+ * anew after a second, and the others join that group when they go on. Each member can write to the memory of the
+ * group, so any member can send in another's name. An endpoint has up to 16 multicast connections; a group wakes up to
+ * 64 sleeping receivers, others look once in a millisecond.
  *
  * LINKS, with CCI. All connections that a client's endpoint has with one server's endpoint share a link: an inbox on
  * each side, which nobody else can connect to once the link is open. It is made with the first connection and closed a
@@ -181,10 +181,10 @@
  * RMAs of the peer are not counted: most need nothing of this process. There are no packets.
  *   Of CCI_EVENT_STATUS an endpoint on an adapter has paths that are suspended (SCI_CB_NOT_OPERATIONAL) and resumed
  * (SCI_CB_OPERATIONAL), and nothing else. In the shared memory of this host none ever comes.
- * A server that gets 1,024 requests which its program has not returned, or has no receive buffer or memory for another,
- * answers "busy" at once and says so in its log; the client asks again until its time for connecting is over.
- *   A peer that dies is noticed at once. One that is stopped, or
- * makes no calls, is noticed by time-outs, which break reliable connections. Peers in other containers that share the
+ *   A server whose program has 1,024 requests that it has not returned, or that has no receive buffer or memory for
+ * another, answers "busy" at once and says so in its log; the client asks again until its time for connecting is over.
+ *   A peer that dies is noticed at once. One that is stopped, or makes no calls, is noticed by time-outs, which break
+ * reliable connections. Peers in other containers that share the
  * directory, and other users, are reached through the inboxes alone: no process touches another's memory then.
  *   A program's own encryption (cci_setup()) does not hold here, and the log warns of that when an endpoint is made.
  *   What lies in an inbox is read once and checked; who writes nonsense loses its link. Long messages are read in

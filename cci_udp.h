@@ -93,8 +93,8 @@
  * An `ip`, `mac` or `interface` that does not exist makes a device that is not up; it comes up when it appears.
  *
  * SERVICE. cci_create_endpoint_at() takes a port number, a service of the system, or a name. CCI_EBUSY: it is taken.
- * A client that connects where nobody receives asks on until its time-out, since the server may be about to start;
- * where ICMP says so, the log says "connection refused", once.
+ * A client that connects to a port where nobody receives repeats its request until its time-out, since the server may
+ * be about to start. If ICMP reports that nobody receives there, the log says "connection refused" once.
  *
  * ONE ADDRESS FOR SEVERAL ENDPOINTS (Linux). A server uses several cores with one endpoint for each thread, or process:
  * all of them are made with the flag CCI_ENDPOINT_SHARED or the key `share`, at the same service, and have the same
@@ -111,11 +111,13 @@
  * its place.
  *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call
  * the library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed
- * over, which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait. Where the kernel takes
- * no program (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over, and a hash of both addresses
- * chooses the endpoint of a new connection. Elsewhere: CCI_ERR_NOT_IMPLEMENTED. Another user of the machine can occupy
- * numbers of endpoints (CCI_EBUSY when none is left), and what would be handed over to one that is gone then reaches
- * that user, as if it listened on the network; it can hand nothing over to yours.
+ * over, which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait.
+ *     Linux before 4.5     (it has no SO_ATTACH_REUSEPORT_CBPF) a hash of both addresses chooses the endpoint of a new
+ *                          connection, and more packets are handed over
+ *     other systems        CCI_ERR_NOT_IMPLEMENTED
+ *     another local user   can occupy numbers of endpoints (CCI_EBUSY when none is left), and then gets what is handed
+ *                          over to an endpoint that is gone, as if it listened on the network; it can hand nothing
+ *                          over to your endpoints
  *
  * ADDRESSES in URIs (udp:// or ip://) are 192.0.2.1:4242, [2001:db8::1]:4242, [fe80::1%eth0]:4242 or name:4242. An
  * endpoint on an interface that has both families talks to both; its own URI names the IPv4 address. Groups are

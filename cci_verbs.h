@@ -98,8 +98,8 @@
  *     mtu             256, 512, 1024, 2048, 4096  port's      upper limit of one packet's payload, bytes
  *     recv_depth      16 to 32768                 rc: 256, ud: 1024  datagrams that the hardware can receive on its own
  *     send_depth      16 to 32768                 rc: 128, ud: 256  datagrams that the hardware can be given at once
- *     address_handles 64 to 65536                 2048        peers to which the way is kept; for more it is
- *                                                             found again each time
+ *     address_handles 64 to 65536                 2048        address handles that are kept; for further peers
+ *                                                             one is made for each use
  *     send_buf_count  messages, 1 to 65536        rc: 512, ud: cci.h's  messages that can be pending
  *     max_send_size   bytes, 256 to 65472         rc: 8192, ud: one datagram  largest message; ud: longer than a
  *                                                             datagram in fragments; rc: of reliable connections
@@ -109,8 +109,8 @@
  *                                                             MEMORY in cci.h
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
- *     moderation      microseconds, 0 to 1000     4           a completion may wait for others so long before it wakes
- *                                                             a sleeper, where the adapter can; 0: it wakes at once
+ *     moderation      microseconds, 0 to 1000     4           how long the adapter may collect completions before it
+ *                                                             wakes a sleeping program, if it can; 0: not at all
  *     congestion      cubic, discern, newreno     cubic       how what is under way adapts to the path, as in cci_udp.h
  *                     or fixed
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
@@ -123,7 +123,7 @@
  *     srq_depth       16 to 32768                 4096        receive buffers that the hardware can be given
  *     ack_timeout     1 to 31                     14          the hardware repeats after 4.096 microseconds times 2 to
  *                                                             the power of this (14: 67 ms)
- *     retry_count     0 to 6                      6           so often; then the queue pair is made anew
+ *     retry_count     0 to 6                      6           as many times; then the queue pair is made anew
  *     relaxed_ordering 0 or 1                     1           the host's memory may take parts of an RMA in any order:
  *                                                             faster on many hosts; the same on both sides. 0 where a
  *                                                             program watches memory instead of waiting for an event
@@ -168,9 +168,9 @@
  * unmapped before it is deregistered. The library registers nothing by itself and keeps no registration behind
  * cci_rma_deregister(): nobody tells it when memory is unmapped and mapped anew, so a registration that it kept could
  * be one of other memory. Register once what is used again and again. The receiver gets a message where the hardware
- * has put it, without a copy too: so large messages go as they are, and not by an RMA that the receiver would begin.
- *   Making a queue pair takes an adapter up to milliseconds. Nothing else waits for that: from the second connection on
- * an endpoint's own threads make them (key `setups`), so many at once, and further connections wait for their turn.
+ * has put it, without a copy too: there is no rendezvous protocol for large messages.
+ *   An adapter may take milliseconds to make a queue pair. From the second connection on, threads of the endpoint make
+ * them, as many at once as the key `setups` says; further connections wait for their turn, and nothing else waits.
  * These threads handle no signals, and end with the endpoint. Where there is no memory for a queue pair,
  * CCI_EVENT_ACCEPT comes with CCI_ENOMEM, and the client's CCI_EVENT_CONNECT with CCI_ECONNREFUSED.
  *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer
@@ -202,9 +202,9 @@
  * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: all that is
  * pending then ends with CCI_ERR_DEVICE_DEAD, and so do later calls. A queue pair or completion queue that fails
  * alone is repaired, or the shared receive queue: what was under way is sent again unless it is known to have arrived,
- * and still comes once. What the queues can take along in mode = rc are messages that the hardware has acknowledged and
- * the program has not seen: the sender's side finds them missing, and that connection ends on both sides with
- * CCI_ERR_DISCONNECTED; those that lost nothing go on. An RMA is done again unless a message behind it has arrived.
+ * and still comes once. In mode = rc a failed queue can lose messages that the hardware has acknowledged and the
+ * program has not received. The sender detects that, and the connection ends on both sides with CCI_ERR_DISCONNECTED;
+ * connections that lost nothing go on. An RMA is done again unless a message behind it has arrived.
  *
  * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM or CCI_ERROR
  * otherwise, and the log says how much is allowed and needed.
