@@ -9,8 +9,9 @@ CC = cc
 CFLAGS = -O2
 FUZZ_TARGETS = live handshake rma config uri card
 FUZZ_SECONDS = 60
-EXAMPLES = hello readme pingpong rma chat requests publish epoll_loop transfer why cci_info cci_perf cci_cp sisci own_link dpu_channel
-# What needs libsodium or libuv is built where it is there: all else needs a C compiler alone.
+EXAMPLES = hello readme pingpong rma chat requests publish transfer why cci_info cci_perf cci_cp sisci own_link dpu_channel
+# What needs Linux, libsodium or libuv is built where these are: all else needs a C compiler alone.
+EPOLL = $(shell uname -s | sed -n 's/^Linux$$/epoll_loop/p')
 SODIUM = $(shell echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
 	-x c -o /dev/null - -lsodium 2>/dev/null && echo secure)
 UV = $(shell echo 'int main(void) { return !uv_version(); }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include uv.h \
@@ -42,7 +43,7 @@ help:
 	@echo 'make clean      remove build/'
 
 examples: $(EXAMPLES:%=build/%)
-	@for each in $(SODIUM) $(UV); do $(MAKE) --no-print-directory "build/$$each" || exit; done
+	@for each in $(EPOLL) $(SODIUM) $(UV); do $(MAKE) --no-print-directory "build/$$each" || exit; done
 
 demo: build/hello build/rma build/cci_perf build/cci_cp
 	@sh tests/tools/demo.sh build
