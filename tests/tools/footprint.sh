@@ -20,6 +20,20 @@ bounded() {
     elif [ "$2" -le "$3" ]; then passed=$((passed + 1)); else fail "$1: $2 bytes, the bound is $3"; fi
 }
 
+# documented: the tables of examples/firmware/README.md say the same of Cortex-M4 and AVR, to 3 per cent.
+documented() {
+    case $name in
+    Cortex-M4) place=$((number > 4 ? number - 4 : number + 5)) ;;
+    AVR) place=$((number - 1)) ;;
+    *) return ;;
+    esac
+    [ "$version" = "$known_version" ] && [ -n "$memory" ] && [ "$memory" != - ] || return
+    grep -E '^\| [^|]+( \| [0-9,]+){3} \|$' examples/firmware/README.md | sed -n "${place}p" | tr -d ',' >"$dir/documented.txt"
+    if awk -F '|' -v code="$code" -v memory="$memory" -v stack="$stack" 'function near(a, b) { return a <= b * 1.03 && b <= a * 1.03 }
+        { good = near($3, code) && near($4, memory) && near($5, stack) } END { exit !good }' "$dir/documented.txt"
+    then passed=$((passed + 1)); else fail "$name, $what: examples/firmware/README.md says$(cut -d '|' -f 3- "$dir/documented.txt")"; fi
+}
+
 flags='-std=gnu99 -Os -DNDEBUG -DCCI_NO_TEXT -ffunction-sections -fdata-sections -Wl,--gc-sections -I. -w'
 bare='-ffreestanding -nostartfiles -T tests/tools/footprint.ld' # but for AVR, whose C library starts programs
 rows='1 2 3 4 5 6 7'
@@ -79,6 +93,7 @@ target() {
             bounded "$name, $what: memory" "${memory:-999999}" "$(echo "$memory_bounds" | cut -d ' ' -f "$number")"
             bounded "$name, $what: stack" "${stack:-999999}" "$(echo "$stack_bounds" | cut -d ' ' -f "$number")"
         fi
+        documented
         # shellcheck disable=SC2086
         printf '%-12s %-30s %6s (%5d) %6s (%5d) %5s (%4d)\n' "$name" "$what" "$code" ${goals%% *} "$memory" \
             "$(echo $goals | cut -d ' ' -f 2)" "$stack" "$(echo $goals | cut -d ' ' -f 3)"

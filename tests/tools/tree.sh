@@ -101,6 +101,9 @@ readme() {
 # The README is short, and what READMEs lead to is there.
 pages() {
     check 'README.md has more than 200 lines' [ "$(wc -l <README.md)" -le 200 ]
+    sizes=$(sed -n 's/^| messages and remote memory access with one peer | \([0-9,]*\) | \([0-9,]*\) .*/\1 bytes of code and \2 of memory/p' \
+        examples/firmware/README.md | head -n 1)
+    check "README.md does not say: $sizes" grep -q "take $sizes" README.md
     for page in README.md examples/README.md examples/firmware/README.md; do
         grep -oE '\]\([^)#:]+' "$page" | sed 's/^](//' >"$out/leads.txt"
         while read -r target; do
