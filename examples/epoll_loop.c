@@ -61,7 +61,8 @@ static void watch_input(int is_wanted) {
 
 /* Reads once, and sends what came. A piece that finds no send buffer is kept, and no more is read until it is sent. */
 static void read_and_send(void) {
-    if (length == 0) must((int)(length = read(0, piece, sizeof piece)), "input");
+    if (length == 0) length = read(0, piece, sizeof piece);
+    must((int)length, "input");
     if (length > 0) {
         int status = cci_send(server, piece, (uint32_t)length, NULL, 0);
         watch_input(status != CCI_ENOBUFS);
@@ -128,14 +129,15 @@ int main(int argc, char **argv) {
     check(cci_create_endpoint(argc > 1 ? device_for(argv[1]) : NULL, 0, &endpoint, &cci_fd), "cci_create_endpoint");
     check(cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events), "cci_set_opt");
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
-    must(loop = epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
-    must(timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create");
-    must(signals = signalfd(-1, &ends, SFD_CLOEXEC), "signalfd");
+    loop = epoll_create1(EPOLL_CLOEXEC);
+    timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    signals = signalfd(-1, &ends, SFD_CLOEXEC);
+    must(loop < 0 || timer < 0 || signals < 0 ? -1 : 0, "epoll, timerfd, signalfd");
     must(timerfd_settime(timer, 0, &second, NULL), "timerfd_settime");
     watch(cci_fd), watch(timer), watch(signals);
     if (argc > 1) check(cci_connect(endpoint, argv[1], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), argv[1]);
     else printf("uri: %s\n", uri), fflush(stdout);
-    for (input_is_open = argc > 1; !is_over && (argc < 2 || input_is_open || pending > 0);) {
+    for (input_is_open = (argc > 1); !is_over && (argc < 2 || input_is_open || pending > 0);) {
         struct epoll_event ready[4];
         int i, count = epoll_wait(loop, ready, 4, -1);
         if (count < 0 && errno != EINTR) must(count, "epoll_wait");

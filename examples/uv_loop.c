@@ -104,9 +104,12 @@ int main(int argc, char **argv) {
     if (uv_poll_init(loop, &watcher, fd) || uv_poll_start(&watcher, UV_READABLE, on_readable) ||
         uv_timer_init(loop, &timer) || uv_signal_init(loop, &interrupts) || uv_signal_init(loop, &terminations) ||
         uv_signal_start(&interrupts, on_signal, SIGINT) || uv_signal_start(&terminations, on_signal, SIGTERM)) return 1;
-    if (argc > 1) check(cci_connect(endpoint, argv[1], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), argv[1]);
-    if (argc > 1) uv_timer_start(&timer, on_tick, 0, 200);
-    if (argc < 2) printf("uri: %s\n", uri), fflush(stdout);
+    if (argc > 1) {
+        check(cci_connect(endpoint, argv[1], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), argv[1]);
+        uv_timer_start(&timer, on_tick, 0, 200);
+    } else {
+        printf("uri: %s\n", uri), fflush(stdout);
+    }
     uv_run(loop, UV_RUN_DEFAULT); /* until uv_stop() */
     uv_walk(loop, close_handle, NULL);
     uv_run(loop, UV_RUN_DEFAULT); /* until all handles are closed: before the endpoint and its OS handle are */
