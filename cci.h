@@ -19,7 +19,9 @@
  *     >>api         the functions, as in the CCI 0.3.0 manual, and what goes beyond it
  *     >>transport   the table of operations that a native transport fills in
  *     >>link        the table that a mover of datagrams fills in
- *     >>base        load and store, keyed hash, checksum, lists, ranges, timing wheel, congestion
+ *     >>base        load and store, keyed hash, checksum, lists, ranges, timing wheel
+ *     >>flow        congestion: how many bytes of a connection may be under way
+ *     >>wire        the numbers and sizes of the protocol
  *     >>evq         events and receive buffers
  *     >>conn        connections: table, handshake, end, a peer that moves
  *     >>rel         reliability protocol: acknowledgements, loss, order, pace
@@ -1419,7 +1421,7 @@ typedef struct cci_link_info {
     uint32_t progress_thread; /* 1: a helper thread makes progress                                               */
     uint32_t coalesce;        /* 1: `receive` may leave several datagrams in one buffer; needs 64 KiB buffers    */
     int os_handle;            /* descriptor to wait on, or -1                                                    */
-    const char *congestion;   /* "cubic" (also if NULL), "discern", "newreno" or "fixed": see >>base             */
+    const char *congestion;   /* "cubic" (also if NULL), "discern", "newreno" or "fixed": see >>flow             */
     uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
     uint64_t memory_limit;    /* bytes that connections with traffic may take at most; 0: the header's, see MEMORY */
     uint32_t share;           /* in: 1 when the program asks for an address that several endpoints have              */
@@ -1540,8 +1542,8 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
  * >>base
  *
  * What all layers stand on: loads and stores of little-endian numbers at any address, a keyed hash (SipHash-2-4), a
- * checksum (CRC-32C), sorted ranges, a timing wheel, and congestion control. It never allocates, never reads a clock
- * and calls nothing but mem*().
+ * checksum (CRC-32C), sorted ranges, a timing wheel; >>flow and >>wire belong to it. It never allocates, never reads
+ * a clock and calls nothing but mem*().
  * ================================================================================================================== */
 #if defined(CCI_BASE_IMPLEMENTATION) && !defined(CCI_BASE_IMPLEMENTED)
 #define CCI_BASE_IMPLEMENTED
@@ -2174,7 +2176,10 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
     return 1;
 }
 
-/* ---- congestion: how many bytes of one flow may be under way ----
+/* ==================================================================================================================
+ * >>flow
+ *
+ * Congestion: how many bytes of one flow may be under way.
  *
  * A flow's owner reports round-trip times, what has arrived and what was lost; the congestion control, a table of
  * functions, answers with a window.
@@ -2205,7 +2210,8 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
  * beside it long before.
  *
  * Times are taken in half round trips: the shortest sample of each, which jitter and late acknowledgements don't
- * touch. */
+ * touch.
+ * ================================================================================================================== */
 
 typedef struct cci_flow {
     uint64_t window;    /* bytes */
@@ -2660,7 +2666,29 @@ CCI__UNUSED static void cci__flow_was_late(cci_flow_t *flow, uint32_t bytes) {
     if (CCI__FLOW_CAN_UNDO) flow->lost -= cci__min32(flow->lost, bytes);
 }
 
-/* ---- the numbers of packets and frames (tests/wire/wire.md) ---- */
+/* ==================================================================================================================
+ * >>wire
+ *
+ * The numbers and sizes of the protocol (tests/wire/wire.md). What a packet of a connection looks like is drawn in
+ * >>conn, what its frames look like in >>rel and >>rma.
+ * ================================================================================================================== */
+
+#define CCI__WIRE_VERSION CCI_PACKET_VERSION
+#define CCI__HEADER_SIZE CCI_PACKET_HEADER
+#define CCI__HEADER_CRC 1u    /* flags of a packet: it ends with a checksum */
+#define CCI__HEADER_SEALED 2u /* encrypted, and with a tag */
+#define CCI__HEADER_NAMED 4u  /* a REQUEST for a service with a name */
+#define CCI__CRC_SIZE 4u
+#define CCI__SEALED_REQUEST 64u               /* bytes of a sealed REQUEST that can be read */
+#define CCI__SEALED_REJECT 32u                /* a sealed REJECT has its sender's token, as an ACCEPT has */
+#define CCI__SECRET_SIZE 8u                   /* of resets, the first of what is encrypted in REQUEST and ACCEPT */
+#define CCI__SEAL_NUMBERS (UINT64_C(1) << 56) /* sealed packets of a connection, at most */
+#define CCI__REQUEST_SIZE 48u                 /* without data */
+#define CCI__ACCEPT_SIZE 40u
+#define CCI__PIECE_SIZE 8u       /* in front of the data of an ACCEPT or REJECT */
+#define CCI__FRAME_AFTER 1u      /* MESSAGE: not before the one just before it; VOID: takes that one along */
+#define CCI__FRAME_WAKE 4u       /* MESSAGE: for a receiver that sleeps until such a one comes */
+#define CCI__CONN_PATH_FRAME 16u /* bytes of a CHALLENGE or RESPONSE */
 
 enum { /* packet types */
        CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
@@ -2748,7 +2776,7 @@ CCI_API const char *cci_event_type_str(cci_event_type_t type) {
 #endif
 
 /* Mutexes, threads and the lock of an endpoint, for the layers that have them. */
-#if (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) && !defined(CCI__LOCK)
+#if (defined(CCI_ENDPOINT_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) && !defined(CCI__LOCK)
 #define CCI__LOCK
 
 #ifdef CCI_NO_THREADS
@@ -3192,19 +3220,6 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
 extern "C" {
 #endif
 
-#define CCI__WIRE_VERSION CCI_PACKET_VERSION
-#define CCI__HEADER_SIZE CCI_PACKET_HEADER
-#define CCI__HEADER_CRC 1u    /* flags of a packet: it ends with a checksum */
-#define CCI__HEADER_SEALED 2u /* encrypted, and with a tag */
-#define CCI__HEADER_NAMED 4u  /* a REQUEST for a service with a name */
-#define CCI__CRC_SIZE 4u
-#define CCI__SEALED_REQUEST 64u               /* bytes of a sealed REQUEST that can be read */
-#define CCI__SEALED_REJECT 32u                /* a sealed REJECT has its sender's token, as an ACCEPT has */
-#define CCI__SECRET_SIZE 8u                   /* of resets, the first of what is encrypted in REQUEST and ACCEPT */
-#define CCI__SEAL_NUMBERS (UINT64_C(1) << 56) /* sealed packets of a connection, at most */
-#define CCI__REQUEST_SIZE 48u                 /* without data */
-#define CCI__ACCEPT_SIZE 40u
-#define CCI__PIECE_SIZE 8u /* in front of the data of an ACCEPT or REJECT */
 #ifdef CCI_SMALL
 #define CCI__CONN_SLAB ((uint32_t)CCI_SMALL_CONNECTIONS)
 #define CCI__CONN_SLABS 1u
@@ -4692,8 +4707,6 @@ CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint
 
 /* ---- a peer whose address changes ---- */
 
-#define CCI__CONN_PATH_FRAME 16u /* bytes of either */
-
 /* An address that the peer may have moved to, until that is proven; and what the peer wants to have proven. */
 typedef struct cci_conn_path {
     cci_list_t node; /* the user's */
@@ -4851,9 +4864,6 @@ CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_c
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define CCI__FRAME_AFTER 1u /* MESSAGE: not before the one just before it; VOID: takes that one along */
-#define CCI__FRAME_WAKE 4u  /* MESSAGE: for a receiver that sleeps until such a one comes */
 
 #define CCI_REL_HEADER 24u /* bytes in front of the frames that the user of this layer writes */
 #define CCI_REL_HEAD 224u  /* bytes of a packet's head at most */
@@ -9921,17 +9931,25 @@ typedef struct cci__connect {
 } cci__connect_t;
 
 CCI__UNUSED static void cci__endpoint_lock(cci__endpoint_t *ep) {
+#ifdef CCI_NO_THREADS
+    (void)ep;
+#else
     if (ep->engine->lock)
         ep->engine->lock(ep);
     else
         cci__lock_take(&ep->lock);
+#endif
 }
 
 CCI__UNUSED static void cci__endpoint_unlock(cci__endpoint_t *ep) {
+#ifdef CCI_NO_THREADS
+    (void)ep;
+#else
     if (ep->engine->unlock)
         ep->engine->unlock(ep);
     else
         cci__lock_give(&ep->lock);
+#endif
 }
 
 CCI__UNUSED static cci__endpoint_t *cci__conn_endpoint(const struct cci_connection *connection) {
