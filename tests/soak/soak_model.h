@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * The model is kept beside the library: each message has a record at its sender, each RMA a claim on the bytes that it will
- * change. Everything that the library reports is compared with it at once, and with the other side's state, which
- * lies in the same process. Its names: a node is an endpoint that may be destroyed and made again; a conn is a connection with
+ * change, and each number that atomics change has the values that it may have. Everything that the library reports is
+ * compared with it at once, and with the other side's state, which lies in the same process. Its names: a node is an endpoint that may be destroyed and made again; a conn is a connection with
  * two sides, 0 the client's and 1 the server's.
  */
 #ifndef CCI_SOAK_MODEL_H
@@ -18,6 +18,7 @@
 #define REGION_SIZE (192u << 10)
 #define GUARD_SIZE 4096u
 #define MAX_REGIONS 4096u
+#define CELL_COUNT 24u /* numbers for atomics, at the beginning of a region of theirs */
 #define REQUEST_MAGIC 0x50414b53u
 
 /* ---- oracles ------------------------------------------------------------------------------------------------------ */
@@ -25,12 +26,12 @@
 typedef enum oracle {
     ORACLE_ONCE, ORACLE_ORDER, ORACLE_CONTENT, ORACLE_LOST, ORACLE_EARLY, ORACLE_STATUS, ORACLE_OVERDUE, ORACLE_MEMORY,
     ORACLE_FENCE, ORACLE_HANDSHAKE, ORACLE_LEAK, ORACLE_WORK, ORACLE_LIVENESS, ORACLE_CALL,
-    ORACLE_NONCE, ORACLE_FORK, ORACLE_COUNT
+    ORACLE_NONCE, ORACLE_FORK, ORACLE_ATOMIC, ORACLE_COUNT
 } oracle_t;
 
 static const char *const oracle_names[ORACLE_COUNT] = {
     "once", "order", "content", "lost", "early", "status", "overdue", "memory",
-    "fence", "handshake", "leak", "work", "liveness", "call", "nonce", "fork"};
+    "fence", "handshake", "leak", "work", "liveness", "call", "nonce", "fork", "atomic"};
 
 static int is_quiet; /* while a schedule is being reduced */
 static uint32_t current_step;
@@ -106,6 +107,7 @@ typedef struct side {
 
 typedef struct conn {
     side_t side[2];
+    char name[16]; /* of the service that it was asked for by; empty: none */
     cci_conn_attribute_t attribute;
     uint32_t group; /* multicast */
     uint32_t data_length;
@@ -119,7 +121,20 @@ typedef struct claim {
     const uint8_t *bytes; /* what will be there */
 } claim_t;
 
-typedef enum region_kind { REGION_TARGET, REGION_SOURCE, REGION_LOCAL, REGION_PASSING, REGION_FLEETING } region_kind_t;
+/* A number that atomics change. Fetch-adds count it up in steps; swaps and compare-swaps put the token of their operation there. */
+typedef struct cell {
+    uint64_t first;
+    uint32_t issued, done, refused; /* what is neither done nor refused may have been done or not */
+    uint32_t losers;                /* compare-swaps that found another value */
+    uint32_t standing;              /* the first value and those put there, of which nobody has heard that they were replaced */
+    int is_replaced;                /* the first value */
+    uint8_t *seen;                  /* by count: a fetch-add has found that value */
+    uint32_t seen_capacity;
+} cell_t;
+
+typedef enum region_kind {
+    REGION_TARGET, REGION_SOURCE, REGION_LOCAL, REGION_PASSING, REGION_FLEETING, REGION_CELLS
+} region_kind_t;
 
 typedef struct region {
     uint8_t *block, *memory, *shadow; /* the memory lies in the block, between guards */
@@ -131,9 +146,16 @@ typedef struct region {
     cci_rma_handle_t *handle;
     claim_t *claims;
     uint32_t claim_count, claim_capacity, cursor;
+    cell_t cell[CELL_COUNT]; /* of REGION_CELLS */
 } region_t;
 
-typedef enum op_kind { OP_SEND, OP_WRITE, OP_READ } op_kind_t;
+typedef enum op_kind { OP_SEND, OP_WRITE, OP_READ, OP_ATOMIC } op_kind_t;
+
+/* What an RMA moves in one go; a list moves many. */
+typedef struct piece {
+    region_t *local, *remote;
+    uint32_t local_offset, remote_offset, length;
+} piece_t;
 
 typedef struct op {
     op_kind_t kind;
@@ -142,10 +164,15 @@ typedef struct op {
     uint32_t message, pending_at;
     uint64_t issued_ns; /* by the endpoint's clock */
     uint32_t timeout_us;
-    region_t *local, *remote;
-    uint32_t local_offset, remote_offset, length;
-    uint32_t earlier, barrier; /* RMA: the one before it; the last one with a fence up to it */
-    uint8_t *buffer;           /* NO_COPY */
+    piece_t piece;     /* of a list: of no meaning */
+    piece_t *pieces;   /* of a list */
+    uint32_t piece_count, length;
+    uint32_t earlier, barrier; /* RMA: the one before it; the last one with a fence up to it. A fenced message: likewise */
+    uint32_t cell, found;      /* atomic; how many were done before it: see cell_count() */
+    uint32_t done_before;      /* atomic: as far as was known when it was issued */
+    uint64_t compare;
+    uint8_t is_replaced, is_loser; /* its token was there, and is no more; it never was */
+    uint8_t *buffer;               /* NO_COPY; or 24 bytes around the previous value */
 } op_t;
 
 typedef struct pools { /* free things of an endpoint */
@@ -156,6 +183,7 @@ typedef struct node {
     cci_endpoint_t *endpoint;
     sim_endpoint_t *link;
     char *uri;
+    char name[16]; /* of its service; empty: it has a number */
     uint32_t incarnation;
     int sleeps;       /* waits for the OS handle; otherwise it polls now and then */
     uint32_t hot;     /* polls until it is taken to be idle */
@@ -163,7 +191,7 @@ typedef struct node {
     uint64_t paused_until_ns, awake_ns, hoard_until_ns, hold_ns, poll_after_ns;
     uint32_t hold_per_mille, undecided;
     int was_slow; /* it kept messages or slept: operations may have timed out, and nobody hears of silent ones */
-    region_t *target, *source, *local, *passing, *fleeting;
+    region_t *target, *source, *local, *passing, *fleeting, *cells;
     cci_event_t **hoard;
     uint32_t hoard_count, hoard_capacity;
     pools_t pools;
@@ -174,7 +202,7 @@ typedef struct node {
 
 typedef struct soak_totals {
     uint64_t steps, operations, delivered, completed, failed_ops, connects, accepts, answers, virtual_ns, datagrams, bytes;
-    uint64_t rma_bytes, polls, calms, probes, endpoints, digest, work, work_at_most;
+    uint64_t rma_bytes, lists, atomics, fenced, polls, calms, probes, endpoints, digest, work, work_at_most;
     uint64_t most_conns; /* open at once; of many seeds, the most of one */
     uint64_t faults[FAULT_COUNT];
 } soak_totals_t;
@@ -320,6 +348,171 @@ static int visit_mark(side_t *from, const uint8_t *message, uint32_t length, uin
     return 0;
 }
 
+/* ---- numbers that atomics change ------------------------------------------------------------------------------------------ */
+
+static uint32_t cell_width(uint32_t index) {
+    return index % 2 ? 4 : 8;
+}
+
+/* The numbers of 4 bytes lie in the second half of their 8 bytes. */
+static uint32_t cell_offset(uint32_t index) {
+    return index * 8 + 8 - cell_width(index);
+}
+
+static int cell_counts(uint32_t index) {
+    return index / 2 % 3 == 0;
+}
+
+static int cell_compares(uint32_t index) {
+    return index / 2 % 3 == 1;
+}
+
+static uint64_t cell_mask(uint32_t index) {
+    return cell_width(index) == 4 ? UINT32_MAX : UINT64_MAX;
+}
+
+/* What a fetch-add adds: odd, so that each value says how many there were. */
+static uint64_t cell_step(uint32_t index) {
+    static const uint64_t steps[] = {1, 3, UINT32_MAX, UINT64_C(0x100000001)};
+    return steps[index / 6 % 4];
+}
+
+static uint64_t cell_value(const region_t *region, uint32_t index) {
+    uint64_t wide = 0;
+    uint32_t narrow = 0;
+    memcpy(&wide, region->memory + index * 8, 8);
+    memcpy(&narrow, region->memory + cell_offset(index), 4);
+    return cell_width(index) == 4 ? narrow : wide;
+}
+
+/* How many fetch-adds were done when a value was there. */
+static uint64_t cell_count(const region_t *region, uint32_t index, uint64_t value) {
+    uint64_t step = cell_step(index), inverse = step, i;
+    for (i = 0; i < 6; i++) { /* each turn doubles the bits that are right */
+        inverse *= 2 - step * inverse;
+    }
+    return (value - region->cell[index].first) * inverse & cell_mask(index);
+}
+
+/* What a swap or compare-swap puts there. */
+static uint64_t op_token(uint32_t op, uint32_t index) {
+    return (((uint64_t)~op << 32) | (op + 1)) & cell_mask(index);
+}
+
+/* The operation whose token a value of a cell is, NONE if it is none that can be there. */
+static uint32_t cell_owner(const region_t *region, uint32_t index, uint64_t value) {
+    uint32_t id = (uint32_t)value - 1;
+    return id < op_count && ops[id].kind == OP_ATOMIC && ops[id].piece.remote == region && ops[id].cell == index &&
+                   op_token(id, index) == value && !ops[id].is_loser && !ops[id].must_be_refused
+               ? id
+               : NONE;
+}
+
+static void cells_make(region_t *region) {
+    uint32_t i;
+    for (i = 0; i < CELL_COUNT; i++) {
+        cell_t *cell = &region->cell[i];
+        uint64_t near_end = UINT64_MAX - mix(region_count * 64 + i) % 40; /* it soon wraps around */
+        uint64_t start = cell_counts(i) && i >= CELL_COUNT / 2 ? near_end : UINT64_C(0xf00dbeefa5a50000) + i; /* no token */
+        uint32_t narrow = (uint32_t)start;
+        if (cell_width(i) == 4) {
+            memcpy(region->memory + cell_offset(i), &narrow, 4);
+        } else {
+            memcpy(region->memory + cell_offset(i), &start, 8);
+        }
+        cell->first = cell_value(region, i);
+        cell->standing = 1;
+    }
+}
+
+/* The number is one that those operations can have left which were done, and some of those of which that is not known. */
+static void cell_check(const region_t *region, uint32_t index) {
+    const cell_t *cell = &region->cell[index];
+    uint64_t now = cell_value(region, index), count = cell_count(region, index, now);
+    uint32_t unknown = cell->issued - cell->done - cell->refused, owner = cell_owner(region, index, now), standing = cell->standing;
+    if (cell_counts(index)) {
+        REQUIRE(ORACLE_ATOMIC, count >= cell->done && count <= (uint64_t)cell->done + unknown,
+                "number %u of node %u counts %.0f additions; %u were done, perhaps %u more", index, region->node, (double)count,
+                cell->done, unknown);
+        return;
+    }
+    REQUIRE(ORACLE_ATOMIC, now == cell->first ? !cell->is_replaced : owner != NONE && !ops[owner].is_replaced,
+            "number %u of node %u is %llx, which is not there any more, or never was", index, region->node, (unsigned long long)now);
+    standing -= now == cell->first || ops[owner].found != NONE;
+    REQUIRE(ORACLE_ATOMIC, standing <= unknown, "number %u of node %u: %u values were replaced, by %u at most", index, region->node,
+            standing, unknown);
+}
+
+/* A value was replaced, by who has found it. */
+static void cell_replace(region_t *region, uint32_t index, uint64_t value, uint32_t by) {
+    cell_t *cell = &region->cell[index];
+    uint32_t owner = cell_owner(region, index, value);
+    if (value == cell->first) {
+        REQUIRE(ORACLE_ATOMIC, !cell->is_replaced, "atomic %u has replaced a value that was replaced before", by);
+        cell->is_replaced = 1;
+        cell->standing--;
+        return;
+    }
+    REQUIRE(ORACLE_ATOMIC, owner != NONE && owner != by && !ops[owner].is_replaced,
+            "atomic %u has replaced %llx, which was replaced before, or never there", by, (unsigned long long)value);
+    ops[owner].is_replaced = 1;
+    cell->standing -= ops[owner].found != NONE;
+}
+
+/* An atomic was done, and has found that value. */
+static void cell_found(op_t *op, uint64_t previous) {
+    region_t *region = op->piece.remote;
+    cell_t *cell = &region->cell[op->cell];
+    uint32_t id = (uint32_t)(op - ops);
+    uint64_t count = cell_count(region, op->cell, previous);
+    if (cell_counts(op->cell)) {
+        REQUIRE(ORACLE_ATOMIC, count >= op->done_before && count < cell->issued &&
+                                   count < cell_count(region, op->cell, cell_value(region, op->cell)),
+                "atomic %u was number %.0f, when %u were done before it and %u were issued", id, (double)count, op->done_before,
+                cell->issued);
+        if (cell->issued > cell->seen_capacity) {
+            cell->seen = (uint8_t *)soak_more(cell->seen, cell->issued * 2);
+            memset(cell->seen + cell->seen_capacity, 0, cell->issued * 2 - cell->seen_capacity);
+            cell->seen_capacity = cell->issued * 2;
+        }
+        REQUIRE(ORACLE_ATOMIC, !cell->seen[count], "atomic %u has found what another has found", id);
+        cell->seen[count] = 1;
+        op->found = (uint32_t)count;
+    } else if (cell_compares(op->cell) && previous != op->compare) {
+        REQUIRE(ORACLE_ATOMIC, previous == cell->first || cell_owner(region, op->cell, previous) != NONE,
+                "atomic %u has found %llx, which was never there", id, (unsigned long long)previous);
+        REQUIRE(ORACLE_ATOMIC, !op->is_replaced, "atomic %u has changed nothing, but its value was there", id);
+        op->is_loser = 1;
+        cell->losers++;
+    } else {
+        cell_replace(region, op->cell, previous, id);
+        op->found = 0;
+        cell->standing += !op->is_replaced;
+    }
+}
+
+/* An atomic has ended. What it has found is not known if it wanted no answer. */
+static void cell_ended(op_t *op, int status) {
+    cell_t *cell = &op->piece.remote->cell[op->cell];
+    int is_blind = cell_counts(op->cell) ? 0 : op->buffer == NULL;
+    uint64_t previous;
+    if (op->must_be_refused || !is_strict) {
+        return;
+    }
+    if (status == CCI_ERR_RMA_HANDLE) {
+        cell->refused++;
+        op->is_loser = 1;
+    } else if (status == CCI_SUCCESS && op->buffer != NULL) {
+        memcpy(&previous, op->buffer + 8, 8);
+        REQUIRE(ORACLE_ATOMIC, previous <= cell_mask(op->cell), "atomic %u has found more than its width", (uint32_t)(op - ops));
+        cell->done++;
+        cell_found(op, previous);
+    } else if (status == CCI_SUCCESS && !is_blind) {
+        cell->done++;
+    }
+    cell_check(op->piece.remote, op->cell);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------------- */
 
 static region_t *region_make(uint32_t node, region_kind_t kind, int flags) {
@@ -335,6 +528,9 @@ static region_t *region_make(uint32_t node, region_kind_t kind, int flags) {
     for (i = 0; i < REGION_SIZE; i += 8) {
         uint64_t word = mix((uint64_t)node << 48 | (uint64_t)region_count << 32 | i);
         memcpy(region->memory + i, &word, 8);
+    }
+    if (kind == REGION_CELLS) {
+        cells_make(region);
     }
     memcpy(region->shadow, region->memory, REGION_SIZE);
     region->node = node;
@@ -362,6 +558,12 @@ static void region_check(const region_t *region) {
         return;
     }
     memcpy(scratch, region->memory, REGION_SIZE);
+    for (i = 0; i < CELL_COUNT && region->kind == REGION_CELLS; i++) {
+        cell_check(region, i);
+        if (region->is_live) {
+            memcpy(scratch + cell_offset(i), region->shadow + cell_offset(i), cell_width(i));
+        }
+    }
     for (i = 0; i < region->claim_count; i++) {
         const claim_t *claim = &region->claims[i];
         for (at = 0; at < claim->length && is_strict; at++) {
@@ -432,18 +634,28 @@ static uint32_t region_claim(region_t *region, uint32_t length, const uint8_t *b
 /* The operation has ended: with success its bytes are there. */
 static void region_settle(region_t *region, uint32_t op, int has_new) {
     uint32_t i;
-    for (i = 0; i < region->claim_count; i++) {
+    for (i = 0; has_new && i < region->claim_count;) { /* a failed one may still come late, as long as the target has its connection */
         claim_t *claim = &region->claims[i];
         if (claim->op != op) {
+            i++;
             continue;
         }
-        if (has_new) {
-            REQUIRE(ORACLE_MEMORY, !is_strict || memcmp(region->memory + claim->offset, claim->bytes, claim->length) == 0,
-                    "operation %u is complete, its bytes are not", op);
-            memcpy(region->shadow + claim->offset, region->memory + claim->offset, claim->length);
-            *claim = region->claims[--region->claim_count];
+        REQUIRE(ORACLE_MEMORY, !is_strict || memcmp(region->memory + claim->offset, claim->bytes, claim->length) == 0,
+                "operation %u is complete, its bytes are not", op);
+        memcpy(region->shadow + claim->offset, region->memory + claim->offset, claim->length);
+        *claim = region->claims[--region->claim_count];
+    }
+}
+
+/* The operation was not taken. */
+static void region_disclaim(region_t *region, uint32_t op) {
+    uint32_t i;
+    for (i = 0; i < region->claim_count;) {
+        if (region->claims[i].op == op) {
+            region->claims[i] = region->claims[--region->claim_count];
+        } else {
+            i++;
         }
-        return; /* a failed one may still come late, as long as the target has its connection */
     }
 }
 
@@ -464,76 +676,172 @@ static void region_forget_failed(region_t *region) {
     }
 }
 
-/* Where an RMA's bytes go, and come from. */
-static const uint8_t *op_to(const op_t *op) {
-    return op->kind == OP_WRITE ? op->remote->memory + op->remote_offset : op->local->memory + op->local_offset;
+static const piece_t *op_piece(const op_t *op, uint32_t i) {
+    return op->pieces != NULL ? &op->pieces[i] : &op->piece;
 }
-static const uint8_t *op_from(const op_t *op) {
-    return op->kind == OP_WRITE ? op->local->memory + op->local_offset : op->remote->memory + op->remote_offset;
+
+/* Where the bytes of an RMA go: the region, and the place in it. */
+static region_t *piece_changes(op_kind_t kind, const piece_t *piece) {
+    return kind == OP_WRITE ? piece->remote : piece->local;
+}
+static uint32_t piece_to(op_kind_t kind, const piece_t *piece) {
+    return kind == OP_WRITE ? piece->remote_offset : piece->local_offset;
+}
+
+/* Where they come from. */
+static const uint8_t *piece_from(op_kind_t kind, const piece_t *piece) {
+    return kind == OP_WRITE ? piece->local->memory + piece->local_offset : piece->remote->memory + piece->remote_offset;
+}
+
+/* The operation is over, as to the memory it changes. */
+static void op_settle(op_t *op, int has_new) {
+    uint32_t i;
+    for (i = 0; i < op->piece_count; i++) {
+        region_t *region = piece_changes(op->kind, op_piece(op, i));
+        if (i == 0 || region != piece_changes(op->kind, op_piece(op, i - 1))) {
+            region_settle(region, (uint32_t)(op - ops), has_new);
+        }
+    }
 }
 
 static const char *op_text(uint32_t id) {
     static char text[200];
-    static const char *const kinds[] = {"send", "write", "read"}, *const attributes[] = {"RO", "RU", "UU", "MC", "MC"};
+    static const char *const kinds[] = {"send", "write", "read", "atomic"}, *const attributes[] = {"RO", "RU", "UU", "MC", "MC"};
     const op_t *op = &ops[id];
-    snprintf(text, sizeof text, "%s %lu of %lu bytes on connection %lu (%s, node %lu to %lu)%s%s%s%s%s", kinds[op->kind],
+    snprintf(text, sizeof text, "%s %lu of %lu bytes on connection %lu (%s, node %lu to %lu)%s%s%s%s%s%s", kinds[op->kind],
              (unsigned long)id,
              (unsigned long)(op->kind != OP_SEND ? op->length : conns[op->conn].side[op->side].messages[op->message].length),
              (unsigned long)op->conn, attributes[conns[op->conn].attribute], (unsigned long)op->node,
              (unsigned long)conns[op->conn].side[!op->side].node, op->flags & CCI_FLAG_FENCE ? ", fence" : "",
              op->flags & CCI_FLAG_SILENT ? ", silent" : "", op->flags & CCI_FLAG_NO_COPY ? ", no copy" : "",
              op->kind != OP_SEND && op->message != NONE ? ", with a message" : "",
-             op->must_be_refused ? ", not permitted" : "");
+             op->pieces != NULL ? ", a list" : "", op->must_be_refused ? ", not permitted" : "");
     return text;
 }
 
-/* Its memory is registered no more. */
+/* Some of its memory is registered no more. */
 static int op_may_be_refused(const op_t *op) {
-    return op->kind != OP_SEND && (!op->local->is_live || !op->remote->is_live);
-}
-
-/* Its completion waits for the program. */
-static int op_is_posted(const op_t *op) {
-    const cci_evq_event_t *event = dgram_of(&nodes[op->node])->base.evq.done.head;
-    for (; event != NULL; event = event->next) {
-        if (event->base.pub.send.context == (void *)((uintptr_t)(op - ops) + 1)) {
+    uint32_t i;
+    for (i = 0; i < op->piece_count; i++) {
+        const piece_t *piece = op_piece(op, i);
+        if ((piece->local != NULL && !piece->local->is_live) || !piece->remote->is_live) {
             return 1;
         }
     }
     return 0;
 }
 
+/* The library's record of a list that goes on, NULL if it is none. */
+static const cci__rmav_t *op_list(const op_t *op) {
+    const cci_lists_t *lists = dgram_of(&nodes[op->node])->base.api.lists;
+    const cci_list_t *heads[2], *node;
+    int i;
+    heads[0] = lists == NULL ? NULL : &lists->waiting;
+    heads[1] = lists == NULL ? NULL : &lists->issued;
+    for (i = 0; i < 2 && lists != NULL; i++) {
+        for (node = heads[i]->next; node != heads[i]; node = node->next) {
+            const cci__rmav_t *list = CCI__CONTAINER(node, const cci__rmav_t, node);
+            if (list->event.pub.send.context == (void *)((uintptr_t)(op - ops) + 1)) {
+                return list;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Its completion waits for the program; of a list, those of all parts that have begun. */
+static int op_is_posted(const op_t *op) {
+    const cci_evq_event_t *event = dgram_of(&nodes[op->node])->base.evq.done.head;
+    const cci__rmav_t *list = op->pieces == NULL ? NULL : op_list(op);
+    uint32_t count = 0;
+    for (; event != NULL; event = event->next) {
+        if (list == NULL && event->base.pub.send.context == (void *)((uintptr_t)(op - ops) + 1)) {
+            return 1;
+        }
+        count += list != NULL && event->base.pub.send.context == (const void *)list;
+    }
+    return list != NULL && count == list->under_way;
+}
+
+/* It is done, and on an ordered connection waits for its turn to be reported. */
+static int op_has_turn_to_wait(const op_t *op) {
+    const side_t *side = &conns[op->conn].side[op->side];
+    const cci__active_t *active = side->state == SIDE_OPEN ? dconn_of(side)->active : NULL;
+    const cci_list_t *node;
+    for (node = active == NULL ? NULL : active->rel.items.next; node != NULL && node != &active->rel.items; node = node->next) {
+        const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
+        const cci_rel_link_t *link = item->flags & CCI__ITEM_DONE ? item->ops : NULL;
+        for (; link != NULL; link = link->next) {
+            const cci__op_t *at = CCI__CONTAINER(link->op, const cci__op_t, rel);
+            if (at->event.base.pub.send.context == (void *)((uintptr_t)(op - ops) + 1)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 static int op_is_placed(const op_t *op) {
-    return memcmp(op_to(op), op_from(op), op->length) == 0;
+    uint32_t i;
+    for (i = 0; i < op->piece_count && op->kind != OP_ATOMIC; i++) {
+        const piece_t *piece = op_piece(op, i);
+        if (memcmp(piece_changes(op->kind, piece)->memory + piece_to(op->kind, piece), piece_from(op->kind, piece), piece->length) != 0) {
+            return 0;
+        }
+    }
+    return op->kind != OP_ATOMIC;
 }
 
 /* Some of its bytes are there: one look in each 64 bytes, the shortest segment. */
 static int op_has_begun(const op_t *op) {
-    const region_t *region = op->kind == OP_WRITE ? op->remote : op->local;
-    const uint8_t *before = region->shadow + (op->kind == OP_WRITE ? op->remote_offset : op->local_offset);
-    const uint8_t *now = op_to(op);
-    uint32_t at;
-    for (at = 0; at < op->length; at += 64) {
-        if (now[at] != before[at]) {
+    uint32_t at, i;
+    if (op->kind == OP_ATOMIC) {
+        return !cell_counts(op->cell) && cell_value(op->piece.remote, op->cell) == op_token((uint32_t)(op - ops), op->cell);
+    }
+    for (i = 0; i < op->piece_count; i++) {
+        const piece_t *piece = op_piece(op, i);
+        const region_t *region = piece_changes(op->kind, piece);
+        const uint8_t *before = region->shadow + piece_to(op->kind, piece), *now = region->memory + piece_to(op->kind, piece);
+        for (at = 0; at < piece->length; at += 64) {
+            if (now[at] != before[at]) {
+                return 1;
+            }
+        }
+        if (now[piece->length - 1] != before[piece->length - 1]) {
             return 1;
         }
     }
-    return now[op->length - 1] != before[op->length - 1];
+    return 0;
+}
+
+/* What a fence waits for is over, or nobody can tell. */
+static int is_over(const op_t *before) {
+    return !is_strict || before->is_done || before->must_be_refused || op_may_be_refused(before) || op_is_placed(before) ||
+           (before->kind == OP_ATOMIC && (before->flags & CCI_FLAG_SILENT)) || op_is_posted(before) || op_has_turn_to_wait(before) ||
+           conns[before->conn].side[before->side].had_rnr;
+}
+
+/* Everything up to an RMA is over when something behind a fence has happened. */
+static void check_fence(uint32_t id, uint32_t last, const char *what) {
+    uint32_t earlier, most = 400;
+    for (earlier = last; earlier != NONE && most > 0; earlier = ops[earlier].earlier, most--) {
+        if (!is_over(&ops[earlier])) {
+            char text[200];
+            snprintf(text, sizeof text, "%s", op_text(earlier));
+            soak_fail(ORACLE_FENCE, "%s %s, but before its fence it is not over with %s", op_text(id), what, text);
+        }
+    }
 }
 
 /* Nothing behind a fence begins before everything in front of it is in place. */
 static void check_fences(uint32_t node) {
-    uint32_t i, earlier;
+    uint32_t i;
     for (i = 0; i < watch_count;) {
-        op_t *op = &ops[watch[i]];
-        uint32_t target = op->kind == OP_WRITE ? conns[op->conn].side[!op->side].node : op->node;
+        const op_t *op = &ops[watch[i]];
+        uint32_t target = op->kind == OP_READ ? op->node : conns[op->conn].side[!op->side].node;
         if (op->is_done || (target == node && op_has_begun(op))) {
-            for (earlier = ops[op->barrier].earlier; earlier != NONE && !op->is_done; earlier = ops[earlier].earlier) {
-                const op_t *before = &ops[earlier];
-                REQUIRE(ORACLE_FENCE, !is_strict || before->is_done || before->must_be_refused ||
-                                          op_may_be_refused(before) || op_is_placed(before) || op_is_posted(before) ||
-                                          conns[op->conn].side[op->side].had_rnr,
-                        "%s has begun, operation %u before its fence is not in place", op_text(watch[i]), earlier);
+            if (!op->is_done) {
+                check_fence(watch[i], ops[op->barrier].earlier, "has begun");
             }
             watch[i] = watch[--watch_count];
         } else {
@@ -553,7 +861,7 @@ static op_t *op_new(op_kind_t kind, uint32_t conn, uint32_t side, int flags) {
     op->flags = flags;
     op->node = at->node;
     op->incarnation = at->incarnation;
-    op->message = op->earlier = op->barrier = op->pending_at = NONE;
+    op->message = op->earlier = op->barrier = op->pending_at = op->found = NONE;
     op->issued_ns = node_now_ns(&nodes[at->node]);
     op->timeout_us = is_reliable(&conns[conn]) ? at->timeout_us : 0;
     return op;
@@ -633,6 +941,9 @@ static void check_status(const op_t *op, uint32_t id, cci_status_t status) {
         REQUIRE(ORACLE_STATUS, op_may_be_refused(op) || op->must_be_refused || !is_strict,
                 "%s was permitted, but refused", op_text(id));
         break;
+    case CCI_ERR_RMA_OP:
+        REQUIRE(ORACLE_STATUS, op->kind == OP_ATOMIC && !is_strict, "%s: there is no such operation", op_text(id));
+        break;
     default:
         soak_fail(ORACLE_STATUS, "operation %u: status %d", id, (int)status);
     }
@@ -655,8 +966,13 @@ static void op_completed(const cci_event_send_t *event, uint32_t node) {
     if (event->status == CCI_SUCCESS && op->message != NONE && is_reliable(&conns[op->conn]) && is_strict) {
         check_delivered(op, id);
     }
-    if (op->kind != OP_SEND && !op->must_be_refused) {
-        region_settle(op->kind == OP_WRITE ? op->remote : op->local, id, event->status == CCI_SUCCESS);
+    if (event->status == CCI_SUCCESS && op->kind != OP_SEND && op->barrier != NONE) {
+        check_fence(id, ops[op->barrier].earlier, "is complete");
+    }
+    if (op->kind == OP_ATOMIC) {
+        cell_ended(op, (int)event->status);
+    } else if (op->kind != OP_SEND && !op->must_be_refused) {
+        op_settle(op, event->status == CCI_SUCCESS);
     }
     if (op->message != NONE) {
         side->messages[op->message].done = 1;
@@ -696,6 +1012,7 @@ static void check_overdue(void) {
 static void check_message_of_rma(const message_t *message) {
     const op_t *op = &ops[message->op];
     if (op->kind == OP_SEND) {
+        check_fence(message->op, op->barrier, "was delivered");
         return;
     }
     REQUIRE(ORACLE_MEMORY, !op->must_be_refused, "the message of a refused %s was delivered", op_text(message->op));
@@ -905,6 +1222,9 @@ static void check_idle(uint32_t index) {
         with[CCI__STORE_PATHS] += active->path != NULL;
         with[CCI_REL_NUMBERS] += active->rel.number_capacity > CCI__REL_FEW_NUMBERS;
     }
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB && ep->atomics != NULL; i++) {
+        with[CCI__STORE_ATOMICS] += ep->atomics[i / CCI__CONN_SLAB] != NULL && ep->atomics[i / CCI__CONN_SLAB][i % CCI__CONN_SLAB] != NULL;
+    }
     with[CCI__STORE_ACTIVES] = lent_count;
     for (kind = 0; kind < CCI__STORES; kind++) {
         REQUIRE(ORACLE_LEAK, pools.store[kind] + with[kind] == ep->stores[kind].made, "node %u: %u of store %d are free, not %u",
@@ -923,12 +1243,21 @@ static void check_idle(uint32_t index) {
                              cci__list_empty(&ep->soon), "node %u: something is ready though nothing is to be done", index);
 }
 
+/* No list is under way, nor has the program an event of one. */
+static void check_no_lists(uint32_t index) {
+    const cci_lists_t *lists = dgram_of(&nodes[index])->base.api.lists;
+    REQUIRE(ORACLE_LEAK, lists == NULL || (cci__list_empty(&lists->waiting) && cci__list_empty(&lists->issued) &&
+                                           cci__list_empty(&lists->given) && lists->waiting_count == 0 && lists->stuck_count == 0),
+            "node %u: a list is left", index);
+}
+
 /* No connection is left: no timer either. */
 static void check_empty(uint32_t index) {
     const node_t *node = &nodes[index];
     const cci__dgram_t *ep = dgram_of(node);
     pools_t pools = count_pools(node);
     uint32_t level;
+    check_no_lists(index);
     check_idle(index);
     HAS_ALL(store[CCI__STORE_ACTIVES], ep->stores[CCI__STORE_ACTIVES].made);
     REQUIRE(ORACLE_LEAK, ep->base.conns.used == 0 && ep->base.conns.unproven == 0 && ep->base.group_count == 0,

@@ -3,13 +3,15 @@
  *
  * A path has one direction, so that loss can be one-sided. All faults are decided by sim_random(), the seed's.
  *
- * Nodes have numbers from NET_FIRST_NODE on. A node can stand behind a translator of addresses: what it sends then comes
+ * Nodes have numbers from NET_FIRST_NODE on, or ports of a service's name. A node can stand behind a translator of addresses: what it sends then comes
  * from another number, and what goes to a number that the translator has forgotten is lost.
  */
 #ifndef CCI_SOAK_NET_H
 #define CCI_SOAK_NET_H
 
 #include "tests/support/sim.h"
+
+#include <unistd.h>
 
 #define NET_MAX_NODES 24
 #define NET_FIRST_NODE 1000u
@@ -55,6 +57,10 @@
     X(FORKED, "forks")                                                                                                \
     X(FORKED_INSIDE, "forks inside a call of the library")                                                            \
     X(DEVICE, "devices that went down")                                                                               \
+    X(NAMED, "connects by name")                                                                                      \
+    X(MOVED, "services that took a later port of their name")                                                         \
+    X(UNKNOWN, "atomics that may have been done or not")                                                              \
+    X(STUCK, "lists whose next part had to wait")                                                                     \
     X(SEND_FULL, "refused, no send buffer")                                                                           \
     X(RECV_FULL, "failed, no receive buffer")
 #define NET_FAULT_ENUM(name, text) FAULT_##name,
@@ -74,6 +80,7 @@ typedef struct net_path {
 typedef struct net_state {
     net_path_t path[NET_MAX_NODES][NET_MAX_NODES];
     uint32_t node_count;
+    uint32_t number[NET_MAX_NODES];         /* the one that its endpoint's link has */
     uint32_t alias[NET_MAX_NODES];          /* the number that a node's datagrams come from, 0: its own */
     uint32_t alias_owner[NET_MAX_ALIASES];  /* node behind each number given out */
     uint32_t alias_count;
@@ -101,17 +108,23 @@ static uint32_t net_number(const cci_link_addr_t *address) {
     return number;
 }
 
+/* The index of the node whose link has a number, -1 if none has. */
+static int net_node_of(uint32_t number) {
+    uint32_t node;
+    for (node = 0; node < net.node_count && net.number[node] != number; node++) {
+    }
+    return node < net.node_count ? (int)node : -1;
+}
+
 /* The index of the node that a number leads to, -1 if to none. */
 static int net_node_at(uint32_t number) {
+    int node;
     if (number >= NET_FIRST_ALIAS && number < NET_FIRST_ALIAS + net.alias_count) {
-        uint32_t node = net.alias_owner[number - NET_FIRST_ALIAS];
-        return net.alias[node] == number || net.translators_remember ? (int)node : -1;
+        node = (int)net.alias_owner[number - NET_FIRST_ALIAS];
+        return net.alias[node] == number || net.translators_remember ? node : -1;
     }
-    if (number < NET_FIRST_NODE || number >= NET_FIRST_NODE + net.node_count) {
-        return -1;
-    }
-    number -= NET_FIRST_NODE;
-    return net.alias[number] == 0 || net.translators_remember ? (int)number : -1;
+    node = net_node_of(number);
+    return node < 0 || net.alias[node] == 0 || net.translators_remember ? node : -1;
 }
 
 /* ---- corruption --------------------------------------------------------------------------------------------------- */
@@ -227,7 +240,7 @@ static void net_carry(uint32_t from, uint32_t to, const sim_datagram_t *original
     sim_datagram_t *datagram = sim_copy(original);
     uint64_t queued_ns;
     if (!datagram->is_group) {
-        sim_make_address(&datagram->to, 1, NET_FIRST_NODE + to);
+        sim_make_address(&datagram->to, 1, net.number[to]);
     }
     if (net_is_lost(path, datagram->length)) {
         free(datagram);
@@ -267,10 +280,10 @@ static void net_record(const sim_datagram_t *datagram) {
 
 /* Each datagram that a node sends. */
 static void net_route(const sim_datagram_t *original) {
-    uint32_t from = net_number(&original->from) - NET_FIRST_NODE, number = net_number(&original->to), i;
+    uint32_t from = (uint32_t)net_node_of(net_number(&original->from)), number = net_number(&original->to), i;
     sim_datagram_t *datagram;
     int to;
-    if (net.is_dead[from]) {
+    if (from >= NET_MAX_NODES || net.is_dead[from]) {
         return;
     }
     datagram = sim_copy(original);
@@ -307,7 +320,7 @@ static void net_inject(const cci_link_addr_t *from, uint32_t to_node, const void
     cci_link_addr_t to;
     sim_datagram_t *made;
     uint32_t stranger = net_number(from) - NET_STRANGERS;
-    sim_make_address(&to, 1, NET_FIRST_NODE + to_node);
+    sim_make_address(&to, 1, net.number[to_node]);
     made = net_make(from, &to, length);
     if (length > 0) {
         memcpy(made->bytes, bytes, length);
@@ -334,7 +347,9 @@ static const sim_datagram_t *net_replay(void) {
 
 /* ---- the link ------------------------------------------------------------------------------------------------------- */
 
-static cci_link_info_t net_opening; /* what the next endpoint's link says of itself */
+static cci_link_info_t net_opening;    /* what the next endpoint's link says of itself */
+static uint32_t net_opening_node;      /* whose it is; NET_MAX_NODES: nobody's */
+static sim_endpoint_t *net_opened;     /* the last one that was opened */
 
 /* The child of fork() closes its copies of the descriptors, of which a simulated link has none. */
 static void net_forked(void *link) {
@@ -358,6 +373,10 @@ static int net_open(cci_device_t *device, const char *service, int want_os_handl
     status = sim_open(device, service, want_os_handle, link, info);
     sim.mtu = device_mtu;
     if (status == CCI_SUCCESS) {
+        net_opened = (sim_endpoint_t *)*link;
+        if (net_opening_node < NET_MAX_NODES) {
+            net.number[net_opening_node] = net_opened->number;
+        }
         *info = net_opening;
         info->os_handle = -1;
         info->forked = net_forked;
@@ -382,11 +401,11 @@ NET_UNCOUNTED void __sanitizer_cov_trace_pc(void) {
 #endif
 
 static int net_send(void *link, const cci_link_tx_t *tx, int count) {
-    uint32_t node = ((sim_endpoint_t *)link)->number - NET_FIRST_NODE;
+    int node = net_node_of(((sim_endpoint_t *)link)->number);
     int is_counted = net_work_is_counted;
     net_work_is_counted = 0;
     net_called();
-    if (sim_happens(net.busy_per_mille[node])) {
+    if (node >= 0 && sim_happens(net.busy_per_mille[node])) {
         count = (int)sim_below((uint64_t)count + 1);
         net.faults[FAULT_BUSY]++;
     }
@@ -418,8 +437,15 @@ static void net_arm(void *link, int readable, uint64_t deadline_ns) {
     sim_arm(link, readable, deadline_ns);
 }
 
+/* "17:1003": a name is held for all processes of the machine, and so each has its own host; no packet shows that. */
+static int net_address(void *link, char *text, size_t size) {
+    return snprintf(text, size, "%lu:%lu", (unsigned long)getpid(), (unsigned long)((sim_endpoint_t *)link)->number) < (int)size
+               ? CCI_SUCCESS
+               : CCI_ERANGE;
+}
+
 static const cci_link_t net_link = {CCI_LINK_VERSION, net_open,  net_close, net_send,     net_receive, sim_now,
-                                    sim_resolve,      sim_address, sim_group, sim_is_group, sim_wait,    sim_wake,
+                                    sim_resolve,      net_address, sim_group, sim_is_group, sim_wait,    sim_wake,
                                     net_arm,          sim_is_up, sim_text, sim_prefix};
 static const cci_transport_t net_transport = {CCI_TRANSPORT_VERSION, "sim",       NULL,      NULL, sim_discover,
                                               sim_configure,         sim_refresh, &net_link, NULL};
@@ -447,10 +473,14 @@ static void net_heal(void) {
 }
 
 static void net_begin(uint32_t node_count, uint32_t base_mtu) {
+    uint32_t node;
     memset(&net, 0, sizeof net);
     net.node_count = node_count;
     net.base_mtu = base_mtu;
     net.digest = 1;
+    for (node = 0; node < node_count; node++) {
+        net.number[node] = NET_FIRST_NODE + node;
+    }
     net_heal();
     net.translators_remember = 0;
     sim.is_driven = 1;

@@ -167,9 +167,11 @@ static void soak_connect(uint32_t from, uint32_t to, cci_conn_attribute_t attrib
                          int must_succeed) {
     uint8_t data[CCI_CONN_REQ_LEN];
     uint32_t id = conn_count;
+    char uri[32];
     conn_t *conn;
     struct timeval timeout;
-    int status;
+    /* Who answers from another address than was asked, as behind a translator, is not the one that was sought by name. */
+    int status, by_name = nodes[to].name[0] != '\0' && happens(500) && !(must_succeed && net.alias[to] != 0);
     if (nodes[from].endpoint == NULL || nodes[to].endpoint == NULL) {
         return;
     }
@@ -187,7 +189,9 @@ static void soak_connect(uint32_t from, uint32_t to, cci_conn_attribute_t attrib
     fill_request(data, conn->data_length, id);
     timeout.tv_sec = (long)(timeout_us / 1000000u);
     timeout.tv_usec = (long)(timeout_us % 1000000u);
-    status = cci_connect(nodes[from].endpoint, nodes[to].uri, data, conn->data_length, attribute,
+    snprintf(uri, sizeof uri, "sim://here/%s", nodes[to].name);
+    net.faults[FAULT_NAMED] += (uint64_t)by_name;
+    status = cci_connect(nodes[from].endpoint, by_name ? uri : nodes[to].uri, data, conn->data_length, attribute,
                          (void *)(uintptr_t)(id * 2 + 1), 0, &timeout);
     wake_node(&nodes[from]);
     if (status != CCI_SUCCESS) {
@@ -539,6 +543,9 @@ static uint64_t node_wants_ns(const node_t *node) {
         return 0;
     }
     deadline_ns = node->sleeps ? node->link->wake_ns : cci__dgram_deadline(&dgram_of(node)->base);
+    if (!node->sleeps && dgram_of(node)->base.api.lists != NULL && dgram_of(node)->base.api.lists->stuck_count > 0) {
+        deadline_ns = cci__min64(deadline_ns, node_now_ns(node) + MS); /* as cci_next_deadline() says, which does work itself */
+    }
     return deadline_ns == UINT64_MAX ? deadline_ns : deadline_ns - cci__min64(deadline_ns, node->link->clock_ahead_ns);
 }
 
@@ -576,6 +583,9 @@ static int soak_send(uint32_t id, uint32_t at, uint32_t length, int flags, int m
     if (side->state != SIDE_OPEN || conns[id].attribute == CCI_CONN_ATTR_UU_MC_RX) {
         return 0;
     }
+    if (!is_reliable(&conns[id])) {
+        flags &= ~CCI_FLAG_FENCE;
+    }
     if (length < 4 && conns[id].attribute != CCI_CONN_ATTR_RO) { /* too short to be told from others: see fill_message() */
         length = (length == 0 && side->had_empty) || side->message_count >= 256 ? 4 : length;
         side->had_empty |= length == 0;
@@ -584,6 +594,7 @@ static int soak_send(uint32_t id, uint32_t at, uint32_t length, int flags, int m
     op = op_new(OP_SEND, id, at, flags);
     op->message = side->message_count;
     op->must_succeed = must_succeed;
+    op->barrier = flags & CCI_FLAG_FENCE ? side->last_rma : NONE;
     (void)message_new(side, length, number);
     if (flags & CCI_FLAG_NO_COPY) {
         bytes = op->buffer = (uint8_t *)soak_more(NULL, length + 8);
@@ -610,6 +621,7 @@ static int soak_send(uint32_t id, uint32_t at, uint32_t length, int flags, int m
     op = &ops[number];
     if (status == CCI_SUCCESS) {
         op_accepted(number);
+        totals.fenced += op->barrier != NONE;
         if ((flags & CCI_FLAG_SILENT) && op->buffer != NULL) {
             op->buffer = NULL; /* nobody says when it is the program's again: it stays */
         }
@@ -626,79 +638,29 @@ static int soak_send(uint32_t id, uint32_t at, uint32_t length, int flags, int m
     return 0;
 }
 
-typedef struct rma_plan {
-    op_kind_t kind;
-    region_t *local, *remote;
-    uint32_t length, message_length;
-    int flags, has_message, is_bad;
-} rma_plan_t;
+/* A registration that the node has given up, NULL if there is none. */
+static region_t *dead_region(uint32_t node) {
+    uint32_t tries, draw = below(region_count);
+    for (tries = 0; tries < region_count; tries++) {
+        region_t *region = regions[(draw + tries) % region_count];
+        if (region->node == node && !region->is_live && region->incarnation == nodes[node].incarnation) {
+            return region;
+        }
+    }
+    return NULL;
+}
 
-static void soak_rma(uint32_t id, uint32_t at, const rma_plan_t *rma, uint32_t bad_offset) {
-    static uint8_t scratch[65536];
-    side_t *side = &conns[id].side[at];
-    uint32_t number = op_count;
-    op_t *op = op_new(rma->kind, id, at, rma->flags);
-    region_t *changed = rma->kind == OP_WRITE ? rma->remote : rma->local;
-    region_t *source = rma->kind == OP_WRITE ? rma->local : rma->remote;
-    uint32_t from = below(REGION_SIZE - rma->length + 1), to;
-    int status;
-    op->local = rma->local;
-    op->remote = rma->remote;
-    op->length = rma->length;
-    op->must_be_refused = rma->is_bad;
-    if (rma->is_bad && rma->kind == OP_WRITE) {
-        op->local_offset = from;
-        op->remote_offset = bad_offset;
-    } else if (rma->is_bad) { /* what lies in front of the end may be read before the rest is refused */
-        to = region_claim(changed, rma->length, rma->remote->memory + bad_offset, number);
-        if (to == NONE) {
-            op_count--;
-            return;
-        }
-        op->local_offset = to;
-        op->remote_offset = bad_offset;
-        if (bad_offset <= REGION_SIZE - rma->length) { /* no right: not a byte */
-            changed->claims[changed->claim_count - 1].bytes = changed->shadow + to;
-        }
-    } else {
-        to = region_claim(changed, rma->length, source->memory + from, number);
-        if (to == NONE) {
-            op_count--;
-            return;
-        }
-        op->local_offset = rma->kind == OP_WRITE ? from : to;
-        op->remote_offset = rma->kind == OP_WRITE ? to : from;
-    }
-    if (rma->has_message) {
-        op->message = side->message_count;
-        (void)message_new(side, rma->message_length, number);
-        fill_message(scratch, rma->message_length, id, at, op->message);
-    }
-    status = cci_rma(side->handle, rma->has_message ? scratch : NULL, rma->has_message ? rma->message_length : 0, rma->local->handle,
-                     op->local_offset, &rma->remote->bytes, op->remote_offset, rma->length,
-                     (void *)((uintptr_t)number + 1), rma->flags | (rma->kind == OP_READ ? CCI_FLAG_READ : CCI_FLAG_WRITE));
-    memset(scratch, 0xee, rma->message_length);
-    wake_node(&nodes[side->node]);
-    if (status != CCI_SUCCESS) {
-        REQUIRE(ORACLE_CALL, expected_refusal(status), "cci_rma of %u bytes: %s", rma->length, cci_strerror(NULL, (cci_status_t)status));
-        if (!rma->is_bad || rma->kind == OP_READ) {
-            changed->claim_count--;
-        }
-        side->message_count -= rma->has_message != 0;
-        op_count--;
-        if (status == CCI_ERR_DISCONNECTED) {
-            close_later(id, at);
-        }
-        return;
-    }
+/* An RMA was taken: what comes behind it may have to wait. */
+static void rma_accepted(uint32_t number) {
+    op_t *op = &ops[number];
+    side_t *side = &conns[op->conn].side[op->side];
     op_accepted(number);
-    totals.rma_bytes += rma->length;
-    if (rma->is_bad) {
+    if (op->must_be_refused) {
         return;
     }
     op->earlier = side->last_rma;
     side->last_rma = number;
-    if (rma->flags & CCI_FLAG_FENCE) {
+    if (op->flags & CCI_FLAG_FENCE) {
         side->last_fence = number;
     }
     op->barrier = side->last_fence;
@@ -707,7 +669,382 @@ static void soak_rma(uint32_t id, uint32_t at, const rma_plan_t *rma, uint32_t b
     }
 }
 
+/* An RMA was not taken. */
+static void rma_refused(uint32_t number, int status, int was_expected) {
+    op_t *op = &ops[number];
+    uint32_t id = op->conn, at = op->side, i;
+    REQUIRE(ORACLE_CALL, was_expected || expected_refusal(status) || (status == CCI_ENOMEM && alloc_fails_at), "%s: %s", op_text(number),
+            cci_strerror(NULL, (cci_status_t)status));
+    for (i = 0; i < op->piece_count && op->kind != OP_ATOMIC; i++) {
+        region_disclaim(piece_changes(op->kind, op_piece(op, i)), number);
+    }
+    conns[id].side[at].message_count -= op->message != NONE;
+    op_release_buffer(op);
+    free(op->pieces);
+    op_count--;
+    if (status == CCI_ERR_DISCONNECTED) {
+        close_later(id, at);
+    }
+}
+
+/* The message that goes with an RMA. */
+static const uint8_t *rma_message(uint32_t number, uint32_t length) {
+    static uint8_t scratch[65536];
+    op_t *op = &ops[number];
+    side_t *side = &conns[op->conn].side[op->side];
+    if (length == 0) {
+        memset(scratch, 0xee, sizeof scratch);
+        return NULL;
+    }
+    op->message = side->message_count;
+    (void)message_new(side, length, number);
+    fill_message(scratch, length, op->conn, op->side, op->message);
+    return scratch;
+}
+
+typedef struct rma_plan {
+    op_kind_t kind;
+    region_t *local, *remote;
+    uint32_t length, message_length; /* 0: no message */
+    int flags, is_bad;
+} rma_plan_t;
+
+static void soak_rma(uint32_t id, uint32_t at, const rma_plan_t *rma, uint32_t bad_offset) {
+    const side_t *side = &conns[id].side[at];
+    uint32_t number = op_count;
+    op_t *op = op_new(rma->kind, id, at, rma->flags);
+    region_t *changed = rma->kind == OP_WRITE ? rma->remote : rma->local;
+    region_t *source = rma->kind == OP_WRITE ? rma->local : rma->remote;
+    uint32_t from = below(REGION_SIZE - rma->length + 1), to = bad_offset;
+    piece_t *piece = &op->piece;
+    int status;
+    piece->local = rma->local;
+    piece->remote = rma->remote;
+    piece->length = op->length = rma->length;
+    op->piece_count = 1;
+    op->must_be_refused = rma->is_bad;
+    if (!rma->is_bad || rma->kind == OP_READ) { /* what lies in front of the end may be read before the rest is refused */
+        from = rma->is_bad ? bad_offset : from;
+        to = region_claim(changed, rma->length, source->memory + from, number);
+        if (to == NONE) {
+            op_count--;
+            return;
+        }
+        if (rma->is_bad && bad_offset <= REGION_SIZE - rma->length) { /* no right: not a byte */
+            changed->claims[changed->claim_count - 1].bytes = changed->shadow + to;
+        }
+    }
+    piece->local_offset = rma->kind == OP_WRITE ? from : to;
+    piece->remote_offset = rma->kind == OP_WRITE ? to : from;
+    status = cci_rma(side->handle, rma_message(number, rma->message_length), rma->message_length, rma->local->handle,
+                     piece->local_offset, &rma->remote->bytes, piece->remote_offset, rma->length,
+                     (void *)((uintptr_t)number + 1), rma->flags | (rma->kind == OP_READ ? CCI_FLAG_READ : CCI_FLAG_WRITE));
+    (void)rma_message(number, 0);
+    wake_node(&nodes[side->node]);
+    if (status != CCI_SUCCESS) {
+        rma_refused(number, status, 0);
+        return;
+    }
+    rma_accepted(number);
+    totals.rma_bytes += rma->length;
+}
+
+/* ---- lists --------------------------------------------------------------------------------------------------------------------- */
+
+#define LIST_MOST 256u
+
+typedef struct list_plan {
+    op_kind_t kind;
+    uint32_t number, bad;      /* the remote segment that is not permitted, NONE if all are */
+    cci_rma_segment_t local[LIST_MOST], remote[LIST_MOST];
+    region_t *local_region[LIST_MOST], *remote_region[LIST_MOST];
+    uint32_t local_count, remote_count;
+} list_plan_t;
+
+/* Divides bytes into segments, some of them empty. */
+static uint32_t list_divide(cci_rma_segment_t *segments, uint32_t bytes, uint32_t most) {
+    uint32_t count = 0;
+    while (count + 1 < most && bytes > 1) {
+        segments[count].length = happens(80) ? 0 : 1 + below(cci__max32(2 * (bytes / (most - count)), 2));
+        segments[count].length = cci__min64(segments[count].length, bytes - 1);
+        bytes -= (uint32_t)segments[count++].length;
+    }
+    segments[count++].length = bytes;
+    return count;
+}
+
+/* Where each segment lies. One that changes is claimed, later piece by piece; returns 0 if there is no room. */
+static int list_place(list_plan_t *list, int is_remote, region_t *usual, region_t *other) {
+    cci_rma_segment_t *segments = is_remote ? list->remote : list->local;
+    region_t **regions_of = is_remote ? list->remote_region : list->local_region;
+    uint32_t count = is_remote ? list->remote_count : list->local_count, i, offset;
+    int changes = is_remote == (list->kind == OP_WRITE);
+    for (i = 0; i < count; i++) {
+        uint32_t length = (uint32_t)segments[i].length;
+        region_t *region = happens(100) ? other : usual;
+        regions_of[i] = region;
+        segments[i].handle = length == 0 ? NULL : is_remote ? &region->bytes : region->handle;
+        if (is_remote && i == list->bad) {
+            continue; /* see list_spoil() */
+        }
+        offset = !changes ? below(REGION_SIZE - length + 1) : length == 0 ? 0 : region_claim(region, length, NULL, list->number);
+        if (offset == NONE) {
+            return 0;
+        }
+        segments[i].offset = offset;
+    }
+    return 1;
+}
+
+/* One remote segment is not permitted: it lies beyond the end, there is no right to it, or it is registered no more. */
+static int list_spoil(list_plan_t *list, const node_t *far, uint32_t far_node) {
+    cci_rma_segment_t *segment = &list->remote[list->bad];
+    uint32_t way = below(4), length = (uint32_t)segment->length;
+    region_t *region = list->kind == OP_WRITE ? far->target : far->source;
+    if (way == 1) {
+        region = dead_region(far_node);
+    } else if (way > 1) {
+        region = way == 2 ? far->local : list->kind == OP_WRITE ? far->source : far->target;
+    }
+    if (region == NULL || length == 0 || length > GUARD_SIZE) {
+        return 0;
+    }
+    list->remote_region[list->bad] = region;
+    segment->handle = &region->bytes;
+    segment->offset = way == 0 ? REGION_SIZE + below(GUARD_SIZE - length + 1) : below(REGION_SIZE - length + 1);
+    return 1;
+}
+
+/* The parts in which the list moves: where a local and a remote segment overlap. Each gets its claim. */
+static void list_pieces(const list_plan_t *list, op_t *op) {
+    uint32_t l = 0, r = 0, l_done = 0, r_done = 0, left = op->length;
+    op->pieces = (piece_t *)soak_more(NULL, (list->local_count + list->remote_count) * sizeof(piece_t));
+    while (left > 0) {
+        piece_t *piece = &op->pieces[op->piece_count];
+        region_t *changed;
+        claim_t *claim;
+        for (; l_done == list->local[l].length; l_done = 0) {
+            l++;
+        }
+        for (; r_done == list->remote[r].length; r_done = 0) {
+            r++;
+        }
+        piece->length = (uint32_t)cci__min64(list->local[l].length - l_done, list->remote[r].length - r_done);
+        piece->local = list->local_region[l];
+        piece->remote = list->remote_region[r];
+        piece->local_offset = (uint32_t)list->local[l].offset + l_done;
+        piece->remote_offset = (uint32_t)list->remote[r].offset + r_done;
+        op->piece_count++;
+        l_done += piece->length;
+        r_done += piece->length;
+        left -= piece->length;
+        if (op->kind == OP_WRITE && r == list->bad) {
+            continue; /* not a byte */
+        }
+        changed = piece_changes(op->kind, piece);
+        claim = PUSH(changed->claims, changed->claim_count, changed->claim_capacity, claim_t);
+        claim->op = list->number;
+        claim->offset = piece_to(op->kind, piece);
+        claim->length = piece->length;
+        claim->bytes = r == list->bad ? changed->shadow + claim->offset : piece_from(op->kind, piece);
+    }
+}
+
+static void list_disclaim(const list_plan_t *list) {
+    uint32_t i, count = list->kind == OP_WRITE ? list->remote_count : list->local_count;
+    for (i = 0; i < count; i++) {
+        region_t *region = list->kind == OP_WRITE ? list->remote_region[i] : list->local_region[i];
+        if (region != NULL) {
+            region_disclaim(region, list->number);
+        }
+    }
+}
+
+/* A list whose local segments are not all there is refused at once, and nothing has happened. */
+static void list_refuse_local(uint32_t id, uint32_t at, list_plan_t *list, int flags) {
+    cci_rma_segment_t *segment = &list->local[below(list->local_count)];
+    int status;
+    list_disclaim(list);
+    if (segment->length == 0) {
+        return;
+    }
+    segment->offset = REGION_SIZE - segment->length + 1;
+    status = cci_rmav(conns[id].side[at].handle, NULL, 0, list->local, list->local_count, list->remote, list->remote_count, NULL,
+                      flags | CCI_FLAG_SILENT);
+    REQUIRE(ORACLE_CALL, status == CCI_ERR_RMA_HANDLE || status == CCI_ERR_DISCONNECTED,
+            "a list with a local segment beyond the end: %s", cci_strerror(NULL, (cci_status_t)status));
+}
+
+static void soak_list(uint32_t id, uint32_t at, const rma_plan_t *rma, uint32_t segments) {
+    static list_plan_t list;
+    side_t *side = &conns[id].side[at];
+    const node_t *near = &nodes[side->node], *far = &nodes[conns[id].side[!at].node];
+    uint32_t number = op_count;
+    int status, flags = rma->flags | (rma->kind == OP_READ ? CCI_FLAG_READ : CCI_FLAG_WRITE), is_write = rma->kind == OP_WRITE;
+    op_t *op = op_new(rma->kind, id, at, rma->flags);
+    memset(&list, 0, sizeof list);
+    list.kind = rma->kind;
+    list.number = number;
+    op->length = rma->length;
+    list.local_count = list_divide(list.local, rma->length, 1 + below(segments));
+    list.remote_count = list_divide(list.remote, rma->length, 1 + below(segments));
+    list.bad = rma->is_bad ? below(list.remote_count) : NONE;
+    if (!list_place(&list, 0, is_write ? near->source : near->local, is_write ? near->fleeting : near->local) ||
+        !list_place(&list, 1, is_write ? far->target : far->source, is_write ? far->passing : far->fleeting) ||
+        (rma->is_bad && !list_spoil(&list, far, conns[id].side[!at].node))) {
+        list_disclaim(&list);
+        op_count--;
+        return;
+    }
+    if (rma->is_bad && rma->message_length == 0 && happens(300) && list.local_count > 1) {
+        op_count--;
+        list_refuse_local(id, at, &list, flags);
+        return;
+    }
+    list_disclaim(&list);
+    list_pieces(&list, op);
+    op->must_be_refused = rma->is_bad;
+    status = cci_rmav(side->handle, rma_message(number, rma->message_length), rma->message_length, list.local, list.local_count,
+                      list.remote, list.remote_count, (void *)((uintptr_t)number + 1), flags);
+    (void)rma_message(number, 0);
+    memset(&list, 0xee, sizeof list); /* it was copied */
+    wake_node(&nodes[side->node]);
+    if (status != CCI_SUCCESS) {
+        rma_refused(number, status, 0);
+        return;
+    }
+    rma_accepted(number);
+    totals.lists++;
+    totals.rma_bytes += rma->length;
+}
+
+/* ---- atomics ------------------------------------------------------------------------------------------------------------------ */
+
+/* One that may be done: `previous` gets what was there, unless it is silent. */
+static int soak_atomic(uint32_t id, uint32_t at, uint32_t index, int flags) {
+    side_t *side = &conns[id].side[at];
+    region_t *region = nodes[conns[id].side[!at].node].cells;
+    cell_t *cell = &region->cell[index];
+    uint32_t number = op_count;
+    op_t *op = op_new(OP_ATOMIC, id, at, flags);
+    int status, kind = cell_counts(index) ? CCI_ATOMIC_FETCH_ADD : cell_compares(index) ? CCI_ATOMIC_COMPARE_SWAP : CCI_ATOMIC_SWAP;
+    uint64_t junk = cell_width(index) == 4 && happens(500) ? chance() << 32 : 0; /* beyond the width nothing means anything */
+    op->piece.remote = region;
+    op->piece_count = 1;
+    op->cell = index;
+    op->length = cell_width(index);
+    op->done_before = cell->done;
+    op->compare = happens(700) ? cell_value(region, index) : happens(500) ? cell->first : op_token(below(number + 1), index);
+    if (!(flags & CCI_FLAG_SILENT) && happens(850)) {
+        op->buffer = (uint8_t *)soak_more(NULL, 24);
+        memset(op->buffer, 0xbb, 24);
+    }
+    cell->issued++;
+    status = cci_atomic(side->handle, kind, cell_width(index), &region->bytes, cell_offset(index),
+                        (cell_counts(index) ? cell_step(index) : op_token(number, index)) | junk, op->compare | junk,
+                        op->buffer == NULL ? NULL : (uint64_t *)(void *)(op->buffer + 8), (void *)((uintptr_t)number + 1), flags);
+    wake_node(&nodes[side->node]);
+    if (status != CCI_SUCCESS) {
+        cell->issued--;
+        rma_refused(number, status, 0);
+        return 0;
+    }
+    rma_accepted(number);
+    totals.atomics++;
+    return 1;
+}
+
+/* One that may not: nothing changes. */
+static void soak_bad_atomic(uint32_t id, uint32_t at) {
+    const side_t *side = &conns[id].side[at];
+    uint32_t far_node = conns[id].side[!at].node, number = op_count, width = happens(500) ? 4 : 8, offset = below(REGION_SIZE / 8) * 8;
+    const node_t *far = &nodes[far_node];
+    region_t *region = far->cells;
+    op_t *op;
+    int status;
+    switch (below(6)) {
+    case 0:
+        offset = below(CELL_COUNT) * 8 + 1 + below(width - 1);
+        break;
+    case 1:
+        offset = REGION_SIZE - width + width * between(1, 9);
+        break;
+    case 2:
+        region = dead_region(far_node);
+        break;
+    case 3:
+        region = far->target;
+        break;
+    case 4:
+        region = far->source;
+        break;
+    default:
+        region = far->local;
+        break;
+    }
+    if (region == NULL) {
+        return;
+    }
+    op = op_new(OP_ATOMIC, id, at, happens(200) ? CCI_FLAG_SILENT : 0);
+    op->piece.remote = region;
+    op->piece_count = 1;
+    op->length = width;
+    op->must_be_refused = 1;
+    status = cci_atomic(side->handle, (int)below(3), width, &region->bytes, offset, chance(), chance(), NULL,
+                        (void *)((uintptr_t)number + 1), op->flags);
+    wake_node(&nodes[side->node]);
+    if (status != CCI_SUCCESS) {
+        rma_refused(number, status, 0);
+        return;
+    }
+    rma_accepted(number);
+}
+
 /* ---- endpoints ----------------------------------------------------------------------------------------------------------------- */
+
+/* A number, or a name: a node that is made again mostly takes the same. Now and then a node has the first port of another's name. */
+static void choose_service(uint32_t index, char *service, size_t size) {
+    node_t *node = &nodes[index];
+    cci_conn_name_t name;
+    uint32_t number = NET_FIRST_NODE + index;
+    if (node->incarnation == 0 || happens(200)) {
+        node->name[0] = '\0';
+        if (happens(400)) {
+            snprintf(node->name, sizeof node->name, "node %lu%s", (unsigned long)index, happens(300) ? "\xc3\xa9" : "");
+        }
+    }
+    snprintf(service, size, "%s", node->name);
+    if (node->name[0] == '\0') {
+        char other[16];
+        snprintf(other, sizeof other, "node %lu", (unsigned long)below(node_count));
+        if (happens(200) && cci_conn_hash_name(other, &name) == CCI_SUCCESS) {
+            number = name.ports[0];
+        }
+        snprintf(service, size, "%lu", (unsigned long)number);
+    }
+}
+
+/* No other endpoint can have the name, and what has tried leaves nothing. */
+static void try_taken_name(uint32_t index) {
+    const node_t *node = &nodes[index];
+    cci_device_t *const *devices;
+    cci_conn_name_t name;
+    cci_endpoint_t *other = NULL;
+    size_t blocks = live_blocks;
+    if (node->name[0] == '\0') {
+        return;
+    }
+    if (cci_get_devices(&devices) != CCI_SUCCESS || cci_conn_hash_name(node->name, &name) != CCI_SUCCESS) {
+        soak_fail(ORACLE_CALL, "no devices");
+    }
+    net.faults[FAULT_MOVED] += net.number[index] != name.ports[0];
+    if (happens(200) && sim.up[!(index % 2)]) {
+        net_opening_node = NET_MAX_NODES;
+        REQUIRE(ORACLE_CALL, cci_create_endpoint_at(devices[!(index % 2)], node->name, 0, &other, NULL) == CCI_EBUSY && other == NULL,
+                "a second endpoint has the name of node %u", index);
+        REQUIRE(ORACLE_LEAK, live_blocks == blocks, "an endpoint whose name was taken leaves memory");
+    }
+}
 
 static void soak_open(uint32_t index) {
     node_t *node = &nodes[index];
@@ -732,12 +1069,17 @@ static void soak_open(uint32_t index) {
     net_opening.probe_idle_s = index % 3 == 0 ? 20 : 0;
     net_opening.memory_limit = profile.memory_limit;
     net_opening.crc = profile.protection == PROTECTION_CRC;
-    snprintf(service, sizeof service, "%lu", (unsigned long)(NET_FIRST_NODE + index));
+    choose_service(index, service, sizeof service);
+    net_opening_node = index;
     node->sleeps = happens(400);
     alloc_fails_at = happens(150) ? 1 : 0; /* then each allocation fails in its turn, before all succeed */
     alloc_fails_for_ever = 0;
     for (;;) {
         status = cci_create_endpoint_at(devices[index % 2], service, 0, &node->endpoint, node->sleeps ? &fd : NULL);
+        if (status == CCI_EBUSY && node->name[0] == '\0') { /* a service has taken that port */
+            snprintf(service, sizeof service, "%lu", (unsigned long)(NET_FIRST_NODE + index));
+            continue;
+        }
         if (alloc_fails_at == 0 && status == CCI_ENOMEM && tries < 100) {
             REQUIRE(ORACLE_LEAK, live_blocks == blocks, "an endpoint that could not be created leaves memory");
             alloc_fails_at = ++tries + 1;
@@ -748,11 +1090,8 @@ static void soak_open(uint32_t index) {
     alloc_fails_at = 0;
     REQUIRE(ORACLE_CALL, status == CCI_SUCCESS, "cci_create_endpoint_at: %s", cci_strerror(NULL, (cci_status_t)status));
     REQUIRE(ORACLE_CALL, cci_set_opt(node->endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask) == CCI_SUCCESS, "the mask was refused");
-    for (node->link = NULL, tries = 0; tries < (uint32_t)sim.endpoint_count; tries++) {
-        if (sim.endpoints[tries]->number == NET_FIRST_NODE + index) {
-            node->link = sim.endpoints[tries];
-        }
-    }
+    node->link = net_opened;
+    try_taken_name(index);
     node->incarnation++;
     node->undecided = 0;
     node->awake_ns = node_now_ns(node);
@@ -768,6 +1107,7 @@ static void soak_open(uint32_t index) {
     node->local = region_make(index, REGION_LOCAL, 0);
     node->passing = region_make(index, REGION_PASSING, CCI_FLAG_WRITE);
     node->fleeting = region_make(index, REGION_FLEETING, CCI_FLAG_READ);
+    node->cells = region_make(index, REGION_CELLS, CCI_FLAG_READ | CCI_FLAG_WRITE);
     wake_node(node);
     totals.endpoints++;
 }
@@ -987,7 +1327,11 @@ static void settle_silent(void) {
         if (is_sound(&conns[op->conn].side[0]) && is_sound(&conns[op->conn].side[1]) && !op->must_be_refused &&
             !op_may_be_refused(op) && !conns[op->conn].side[op->side].had_rnr &&
             !nodes[conns[op->conn].side[!op->side].node].was_slow) {
-            region_settle(op->kind == OP_WRITE ? op->remote : op->local, i, 1);
+            if (op->kind == OP_ATOMIC) {
+                op->piece.remote->cell[op->cell].done += cell_counts(op->cell) ? 1 : 0;
+            } else {
+                op_settle(op, 1);
+            }
         }
         op->is_done = 1;
     }
@@ -1174,7 +1518,7 @@ static void calm(void) {
 /* ---- steps ------------------------------------------------------------------------------------------------------------------------------ */
 
 typedef enum step_kind {
-    STEP_CONNECT, STEP_CLOSE, STEP_SEND, STEP_FLOW, STEP_RMA, STEP_BAD_RMA, STEP_OPTION, STEP_REGION, STEP_GROUP, STEP_MEMORY,
+    STEP_CONNECT, STEP_CLOSE, STEP_SEND, STEP_FLOW, STEP_RMA, STEP_BAD_RMA, STEP_LIST, STEP_BAD_LIST, STEP_ATOMIC, STEP_BAD_ATOMIC, STEP_OPTION, STEP_REGION, STEP_GROUP, STEP_MEMORY,
     STEP_RECREATE, STEP_PAUSE, STEP_CLOCK, STEP_HOARD, STEP_PATH, STEP_CUT, STEP_ALIAS, STEP_REPLAY, STEP_GARBAGE,
     STEP_BUSY, STEP_DEVICE, STEP_NO_MEMORY, STEP_FORK, STEP_CALM, STEP_KINDS
 } step_kind_t;
@@ -1185,6 +1529,7 @@ static const struct {
     int is_fault;
 } step_table[STEP_KINDS] = {
     {"connect", 14, 0}, {"close", 4, 0},   {"send", 28, 0}, {"flow", 8, 0},   {"rma", 28, 0},     {"bad rma", 3, 0},
+    {"list", 9, 0}, {"bad list", 2, 0}, {"atomic", 12, 0}, {"bad atomic", 2, 0},
     {"option", 4, 0},   {"region", 2, 0},  {"group", 1, 0}, {"memory", 2, 0}, {"recreate", 1, 1}, {"pause", 2, 1},
     {"clock", 1, 1},    {"hoard", 2, 1},   {"path", 10, 1}, {"cut", 3, 1},    {"alias", 2, 1},    {"replay", 4, 1},
     {"garbage", 3, 1},  {"busy", 1, 1},    {"device", 1, 1}, {"no memory", 1, 1}, {"fork", 1, 1},
@@ -1245,6 +1590,7 @@ static void step_send(void) {
         if (kind == 2) {
             flags = happens(300) ? CCI_FLAG_SILENT : 0;
         }
+        flags |= kind < 5 && happens(300) ? CCI_FLAG_FENCE : 0;
         if (!soak_send(id, at, message_length(&conns[id].side[at]), flags, 0)) {
             break;
         }
@@ -1268,18 +1614,6 @@ static void step_flow(void) {
     }
 }
 
-/* A registration that the node has given up, NULL if there is none. */
-static region_t *dead_region(uint32_t node) {
-    uint32_t tries, draw = below(region_count);
-    for (tries = 0; tries < region_count; tries++) {
-        region_t *region = regions[(draw + tries) % region_count];
-        if (region->node == node && !region->is_live && region->incarnation == nodes[node].incarnation) {
-            return region;
-        }
-    }
-    return NULL;
-}
-
 static void step_rma(int is_bad) {
     uint32_t id, at, times = is_bad ? 1 : happens(500) ? 1 : between(2, 12), way;
     const side_t *side, *peer;
@@ -1299,8 +1633,7 @@ static void step_rma(int is_bad) {
         memset(&rma, 0, sizeof rma);
         rma.kind = happens(500) ? OP_READ : OP_WRITE;
         rma.length = 1 + skewed(happens(100) ? REGION_SIZE - 1 : 20000);
-        rma.has_message = happens(400);
-        rma.message_length = cci__min32(4 + skewed(side->handle->max_send_size - 4), 65000);
+        rma.message_length = happens(400) ? cci__min32(4 + skewed(side->handle->max_send_size - 4), 65000) : 0;
         rma.flags = (happens(250) ? CCI_FLAG_FENCE : 0) | (happens(100) ? CCI_FLAG_SILENT : 0);
         rma.is_bad = is_bad;
         if (!is_bad) {
@@ -1323,6 +1656,46 @@ static void step_rma(int is_bad) {
         } else { /* without the right to */
             rma.remote = way == 1 ? far->local : rma.kind == OP_WRITE ? far->source : far->target;
             soak_rma(id, at, &rma, below(REGION_SIZE - rma.length + 1));
+        }
+    }
+}
+
+/* The two sides of a connection are there; 0 if not. */
+static int has_both_ends(uint32_t id, uint32_t at) {
+    const side_t *side = &conns[id].side[at], *peer = &conns[id].side[!at];
+    return side->state == SIDE_OPEN && nodes[peer->node].endpoint != NULL && nodes[peer->node].incarnation == peer->incarnation;
+}
+
+static void step_list(int is_bad) {
+    uint32_t id, at, times = is_bad || happens(500) ? 1 : between(2, 6);
+    if (!any_open(&id, &at) || !is_reliable(&conns[id])) {
+        return;
+    }
+    for (; times > 0 && has_both_ends(id, at); times--) {
+        rma_plan_t rma;
+        uint32_t segments = happens(100) ? LIST_MOST : 1 + skewed(40);
+        memset(&rma, 0, sizeof rma);
+        rma.kind = happens(500) ? OP_READ : OP_WRITE;
+        rma.length = 1 + skewed(is_bad ? GUARD_SIZE - 1 : happens(100) ? REGION_SIZE / 2 : 20000);
+        rma.message_length = happens(400) ? cci__min32(4 + skewed(conns[id].side[at].handle->max_send_size - 4), 65000) : 0;
+        rma.flags = (happens(250) ? CCI_FLAG_FENCE : 0) | (happens(100) ? CCI_FLAG_SILENT : 0);
+        rma.is_bad = is_bad;
+        soak_list(id, at, &rma, segments);
+    }
+}
+
+static void step_atomic(int is_bad) {
+    uint32_t id, at, times = happens(500) ? between(1, 3) : between(1, 40), index = below(CELL_COUNT);
+    int one = happens(500), fenced = happens(300);
+    if (!any_open(&id, &at) || !is_reliable(&conns[id])) {
+        return;
+    }
+    for (; times > 0 && has_both_ends(id, at); times--) {
+        int flags = (fenced && happens(300) ? CCI_FLAG_FENCE : 0) | (happens(100) ? CCI_FLAG_SILENT : 0);
+        if (is_bad) {
+            soak_bad_atomic(id, at);
+        } else if (!soak_atomic(id, at, one ? index : below(CELL_COUNT), flags)) {
+            return;
         }
     }
 }
@@ -1546,13 +1919,21 @@ static void do_step(step_kind_t kind) {
     case STEP_BAD_RMA:
         step_rma(kind == STEP_BAD_RMA);
         break;
+    case STEP_LIST:
+    case STEP_BAD_LIST:
+        step_list(kind == STEP_BAD_LIST);
+        break;
+    case STEP_ATOMIC:
+    case STEP_BAD_ATOMIC:
+        step_atomic(kind == STEP_BAD_ATOMIC);
+        break;
     case STEP_OPTION:
         step_option();
         break;
     case STEP_REGION:
         index = any_node();
         if (nodes[index].endpoint != NULL && region_count + 64 < MAX_REGIONS) {
-            renew_region(index, happens(500) ? &nodes[index].passing : &nodes[index].fleeting);
+            renew_region(index, happens(400) ? &nodes[index].passing : happens(600) ? &nodes[index].fleeting : &nodes[index].cells);
         }
         break;
     case STEP_GROUP:
