@@ -16993,6 +16993,7 @@ typedef struct cci_lists {
     cci_list_t waiting; /* with pieces that have not begun, in the order of the calls */
     cci_list_t issued;  /* all have */
     cci_list_t given;   /* the program has the event */
+    cci_event_t *end;   /* of a connection, before which its lists end; NULL: none waits */
     uint32_t waiting_count;
     uint32_t stuck_count; /* of these, without a piece under way that could wake them */
 } cci_lists_t;
@@ -17113,10 +17114,30 @@ static cci_event_t *cci__lists_take(cci_lists_t *lists, cci_event_t *piece) {
     return piece;
 }
 
+/* A connection has ended, now or, with NULL, before: its lists that nothing wakes end before the program hears of it.
+ * Gives what it hears, NULL if nothing waits. */
+static cci_event_t *cci__lists_end(cci_lists_t *lists, cci_event_t *end) {
+    cci_list_t *node, *next;
+    cci_event_t *event = NULL;
+    cci__lock_take(&lists->lock);
+    if (!end) end = lists->end; /* another thread may have taken it */
+    for (node = lists->waiting.next; node != &lists->waiting && end && !event; node = next) {
+        cci__rmav_t *list = CCI__CONTAINER(node, cci__rmav_t, node);
+        next = node->next;
+        if (list->connection != end->disconnect.connection) continue;
+        if (list->status == CCI_SUCCESS) list->status = CCI_ERR_DISCONNECTED;
+        event = cci__rmav_go_on(lists, list);
+    }
+    CCI__LISTS_STORE(lists->end, event ? end : NULL);
+    cci__lock_give(&lists->lock);
+    return event ? event : end;
+}
+
 /* What the transport has given, where the endpoint has had lists: pieces are taken from among the events. */
 static CCI__RARE int cci__lists_sift(cci_endpoint_base_t *base, cci_event_t **event, int status) {
     cci_lists_t *lists = CCI__LISTS_LOAD(base->lists);
     for (;;) {
+        if (status == CCI_SUCCESS && (*event)->type == CCI_EVENT_DISCONNECT) *event = cci__lists_end(lists, *event);
         if (status == CCI_SUCCESS && (*event)->type != CCI_EVENT_NONE) return status;
         if (status == CCI_SUCCESS && (*event = cci__lists_take(lists, *event)) != NULL) return status;
         if (CCI__LISTS_LOAD(lists->stuck_count) > 0 && !cci__lists_are_dead(base) &&
@@ -17129,7 +17150,12 @@ static CCI__RARE int cci__lists_sift(cci_endpoint_base_t *base, cci_event_t **ev
 
 /* Another thread may make the endpoint's lists meanwhile, and then pieces come: so it is looked for them afterwards. */
 static inline int cci__lists_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
-    int status = base->ops->get_event(base, event);
+    cci_lists_t *lists = CCI__LISTS_LOAD(base->lists);
+    int status;
+    if (CCI__UNLIKELY(lists != NULL) && CCI__LISTS_LOAD(lists->end) != NULL && !cci__lists_are_dead(base) &&
+        (*event = cci__lists_end(lists, NULL)) != NULL)
+        return CCI_SUCCESS;
+    status = base->ops->get_event(base, event);
     return CCI__LIKELY(CCI__LISTS_LOAD(base->lists) == NULL) ? status : cci__lists_sift(base, event, status);
 }
 
@@ -17137,6 +17163,7 @@ static int cci__lists_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
     cci_lists_t *lists = CCI__LISTS_LOAD(base->lists);
     int status = base->ops->next_deadline(base, ns);
     if (lists != NULL && CCI__LISTS_LOAD(lists->stuck_count) > 0) *ns = cci__min64(*ns, CCI__LIST_AGAIN_NS);
+    if (lists != NULL && CCI__LISTS_LOAD(lists->end) != NULL) *ns = 0;
     return status;
 }
 
@@ -17185,6 +17212,7 @@ static inline cci__rma_t *cci__rma_of(cci_connection_t *connection) {
 /* The program ends a connection: nothing more begins there. */
 static void cci__lists_leave(cci_connection_t *connection) {
     cci_lists_t *lists = CCI__LISTS_LOAD(cci__endpoint_of_connection(connection)->lists);
+    cci_event_t *end = NULL;
     cci_list_t *node;
     if (lists == NULL || cci__lists_are_dead(lists->base)) return;
     cci__lock_take(&lists->lock);
@@ -17192,7 +17220,12 @@ static void cci__lists_leave(cci_connection_t *connection) {
         cci__rmav_t *list = CCI__CONTAINER(node, cci__rmav_t, node);
         if (list->connection == connection && list->status == CCI_SUCCESS) list->status = CCI_ERR_DISCONNECTED;
     }
+    if (lists->end != NULL && lists->end->disconnect.connection == connection) {
+        end = lists->end;
+        CCI__LISTS_STORE(lists->end, NULL);
+    }
     cci__lock_give(&lists->lock);
+    if (end != NULL) (void)lists->base->ops->return_event((cci_event_base_t *)(void *)end);
 }
 
 static int cci__lists_return_event(cci_event_base_t *event) {

@@ -998,7 +998,11 @@ static void check_overdue(void) {
             continue;
         }
         if (side->state == SIDE_OPEN && dconn_of(side)->active != NULL) {
-            since_ns = cci__max64(since_ns, dconn_of(side)->active->rel.progress_ns);
+            const cci_rel_t *rel = &dconn_of(side)->active->rel;
+            since_ns = cci__max64(since_ns, rel->progress_ns);
+            if (!cci__list_empty(&rel->items)) { /* where connections take turns, the progress of earlier ones stands there */
+                since_ns = cci__max64(since_ns, CCI__CONTAINER(rel->items.next, const cci_rel_item_t, node)->since_ns);
+            }
         }
         since_ns = cci__max64(since_ns, node->awake_ns);
         REQUIRE(ORACLE_OVERDUE, node_now_ns(node) <= since_ns + most_ns,

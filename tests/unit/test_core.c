@@ -1710,6 +1710,108 @@ static void what_a_transport_leaves_out_is_not_implemented(void **state) {
     assert_int_equal(cci_destroy_endpoint(ep), CCI_SUCCESS); /* while `few` is there */
 }
 
+/* A transport that takes so many parts of lists, and then has these events. */
+static int parts_left;
+static void *part_context;
+static cci_event_base_t told[3];
+static int told_at, told_count, told_returned;
+
+static int counted_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                       const struct cci_rma_handle *local, uint64_t local_offset, const struct cci_rma_handle *remote,
+                       uint64_t remote_offset, uint64_t length, void *context, int flags) {
+    (void)connection, (void)msg, (void)msg_len, (void)local, (void)local_offset, (void)remote, (void)remote_offset;
+    (void)length;
+    if (flags & CCI_PIECE_CHECK) return CCI_SUCCESS;
+    if (parts_left == 0) return CCI_ENOBUFS;
+    parts_left--;
+    part_context = context;
+    return CCI_SUCCESS;
+}
+
+static int tell_next(cci_endpoint_base_t *endpoint, cci_event_t **event) {
+    *event = NULL;
+    if (told_at == told_count) return CCI_EAGAIN;
+    told[told_at].endpoint = endpoint;
+    *event = &told[told_at++].pub;
+    return CCI_SUCCESS;
+}
+
+static int count_return(cci_event_base_t *event) {
+    (void)event;
+    told_returned++;
+    return CCI_SUCCESS;
+}
+
+/* A list that waits for its second part, which nothing wakes; and then its connection ends. */
+static cci_connection_t *end_beside_a_list(fake_endpoint_t *fake, cci_endpoint_ops_t *ops, int lists, int flags) {
+    static struct cci_rma_handle handle;
+    cci_rma_segment_t halves[2], whole;
+    *ops = fake_ops;
+    ops->rma = counted_rma;
+    ops->get_event = tell_next;
+    ops->return_event = count_return;
+    fake->base.ops = ops;
+    fake->connection.attribute = CCI_CONN_ATTR_RU;
+    memset(halves, 0, sizeof halves);
+    memset(&whole, 0, sizeof whole);
+    halves[0].handle = halves[1].handle = whole.handle = &handle;
+    halves[0].length = halves[1].length = 8;
+    whole.length = 16;
+    memset((void *)told, 0, sizeof told);
+    told_at = told_returned = 0;
+    for (told_count = 0; told_count < lists; told_count++) {
+        parts_left = 1;
+        assert_int_equal(cci_rmav(&fake->connection, NULL, 0, halves, 2, &whole, 1, &handle, CCI_FLAG_WRITE | flags), CCI_SUCCESS);
+        told[told_count].pub.send.type = CCI_EVENT_NONE;
+        told[told_count].pub.send.context = part_context;
+    }
+    told[told_count].pub.disconnect.type = CCI_EVENT_DISCONNECT;
+    told[told_count++].pub.disconnect.connection = &fake->connection;
+    return &fake->connection;
+}
+
+static void lists_that_wait_end_before_their_connection(void **state) {
+    cci_endpoint_ops_t ops;
+    cci_endpoint_t *ep;
+    cci_event_t *event;
+    fake_endpoint_t *fake = fake_open(&ep);
+    int i;
+    (void)state;
+    (void)end_beside_a_list(fake, &ops, 2, 0);
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(cci_get_event(ep, &event), CCI_SUCCESS);
+        assert_int_equal(event->type, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    }
+    assert_int_equal(told_returned, 2); /* the parts */
+    assert_int_equal(cci_get_event(ep, &event), CCI_SUCCESS);
+    assert_int_equal(event->type, CCI_EVENT_DISCONNECT);
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    assert_int_equal(told_returned, 3);
+    assert_int_equal(cci_get_event(ep, &event), CCI_EAGAIN);
+    (void)end_beside_a_list(fake, &ops, 2, CCI_FLAG_SILENT); /* these end without a word */
+    assert_int_equal(cci_get_event(ep, &event), CCI_SUCCESS);
+    assert_int_equal(event->type, CCI_EVENT_DISCONNECT);
+    assert_int_equal(cci_destroy_endpoint(ep), CCI_SUCCESS); /* while `ops` is there */
+}
+
+static void the_end_of_a_connection_that_waits_for_lists_goes_with_it(void **state) {
+    cci_endpoint_ops_t ops;
+    cci_endpoint_t *ep;
+    cci_event_t *event;
+    fake_endpoint_t *fake = fake_open(&ep);
+    cci_connection_t *conn = end_beside_a_list(fake, &ops, 1, 0);
+    (void)state;
+    assert_int_equal(cci_get_event(ep, &event), CCI_SUCCESS);
+    assert_int_equal(event->type, CCI_EVENT_SEND);
+    assert_int_equal(cci_disconnect(conn), CCI_SUCCESS);
+    assert_int_equal(told_returned, 2);
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    assert_int_equal(cci_get_event(ep, &event), CCI_EAGAIN);
+    assert_int_equal(cci_destroy_endpoint(ep), CCI_SUCCESS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -1763,6 +1865,8 @@ int main(void) {
         TEST(memory_for_rma_comes_from_the_transport),
         TEST(where_the_transport_has_none_memory_for_rma_is_ordinary_and_ends_with_its_endpoint),
         TEST(what_a_transport_leaves_out_is_not_implemented),
+        TEST(lists_that_wait_end_before_their_connection),
+        TEST(the_end_of_a_connection_that_waits_for_lists_goes_with_it),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }
