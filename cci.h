@@ -5610,7 +5610,7 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
 CCI_API int cci_rel_can_park(const cci_rel_t *rel) {
     const cci_list_t *node;
     if (!rel->reliable || rel->early || !cci__list_empty(&rel->parts) || rel->sequence_count ||
-        cci__list_empty(&rel->items))
+        cci__list_empty(&rel->items) || (rel->ordered && rel->by.gated))
         return 0;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);

@@ -1044,9 +1044,10 @@ static void check_left_out(const side_t *to, const side_t *from, uint32_t begin,
     for (i = begin; i < end; i++) {
         const message_t *message = &from->messages[i];
         /* Which of several messages that are too short for a number came can't be told. */
-        REQUIRE(ORACLE_ORDER, !message->done || message->failed || message->length < 4, "message %u was complete but left out", i);
+        REQUIRE(ORACLE_ORDER, !message->done || message->failed || message->length < 4, "message %u was complete but left out: %s", i,
+                op_text(message->op));
         REQUIRE(ORACLE_ORDER, message->done || from->state == SIDE_GONE || may_stay_away(&ops[message->op], from, to),
-                "silent message %u was left out", i);
+                "silent message %u was left out: %s", i, op_text(message->op));
     }
 }
 

@@ -951,6 +951,30 @@ static void test_an_operation_of_another_layer_keeps_its_place(void **state) {
     world_end(w);
 }
 
+/* What the peer knows to have arrived, and the program has not got, can't be kept while others have the memory. */
+static void test_a_connection_whose_messages_wait_for_a_read_is_not_parked(void **state) {
+    world_t *w = world_new(561, CCI_CONN_ATTR_RO, 1200);
+    side_t *s = &w->side[0];
+    cci_rel_item_t *item = NULL;
+    op_t *op = next_op(s);
+    (void)state;
+    assert_int_equal(cci_rel_extern(&s->rel, 0, NULL, 0, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
+    s->sent++;
+    assert_int_equal(cci_rel_can_park(&s->rel), 1);
+    send_sure(s, 60);
+    run_for(w, 100 * MS);
+    assert_int_equal(cci_rel_can_park(&s->rel), 1);
+    send_sure(&w->side[1], 70); /* it may answer, and what it answers is not complete */
+    run_for(w, 100 * MS);
+    assert_int_equal(w->side[1].completed, 1);
+    assert_int_equal(s->delivered_count, 0);
+    assert_int_equal(cci_rel_can_park(&s->rel), 0);
+    cci_rel_extern_done(&s->rel, item, CCI_SUCCESS);
+    assert_true(run_until_idle(w, 1000 * MS));
+    assert_int_equal(s->delivered_count, 1);
+    world_end(w);
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void refused_write(int attribute, uint32_t write_length, uint32_t message_length) {
@@ -2369,6 +2393,7 @@ int main(void) {
         cmocka_unit_test(test_a_message_comes_after_the_data_it_follows),
         cmocka_unit_test(test_a_fenced_write_does_not_overtake_the_one_before),
         cmocka_unit_test(test_an_operation_of_another_layer_keeps_its_place),
+        cmocka_unit_test(test_a_connection_whose_messages_wait_for_a_read_is_not_parked),
         cmocka_unit_test(test_a_refused_small_write_fails_with_its_message_alone),
         cmocka_unit_test(test_a_refused_long_write_fails_with_its_message_alone),
         cmocka_unit_test(test_a_refused_small_write_fails_with_its_long_message),
