@@ -5634,6 +5634,7 @@ CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
         item->sent = item->fragment = 0;
         item->bulk_sent = 0;
         item->flags &= ~(CCI__ITEM_QUEUED | CCI__ITEM_SENT);
+        rel->unsure |= (item->flags & CCI__ITEM_ANSWER) != 0; /* its acknowledgement goes again, too */
     }
     cci__rel_free_records(rel);
     rel->ack_count = rel->nack_count = rel->ping = 0; /* what is not acknowledged comes again */

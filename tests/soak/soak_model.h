@@ -107,7 +107,7 @@ typedef struct side {
 
 typedef struct conn {
     side_t side[2];
-    char name[16]; /* of the service that it was asked for by; empty: none */
+    uint32_t server_number; /* as it was when it was asked for */
     cci_conn_attribute_t attribute;
     uint32_t group; /* multicast */
     uint32_t data_length;
@@ -1086,8 +1086,8 @@ static void check_answer(const message_t *answer, uint32_t id, uint32_t at) {
         const message_t *message = op->message == NONE || op->conn != id || op->side != at ? NULL : &side->messages[op->message];
         REQUIRE(ORACLE_ORDER,
                 message == NULL || message->length < 4 || !message->delivered || message->place > answer->heard,
-                "%s is not complete, but message %u that may answer it has come", op_text(pending[i]),
-                (uint32_t)(answer - conns[id].side[!at].messages));
+                "%s is not complete, but message %u of operation %u that may answer it has come", op_text(pending[i]),
+                (uint32_t)(answer - conns[id].side[!at].messages), answer->op);
     }
 }
 

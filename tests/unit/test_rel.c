@@ -975,6 +975,36 @@ static void test_a_connection_whose_messages_wait_for_a_read_is_not_parked(void 
     world_end(w);
 }
 
+/* A message may answer one of whose arrival the peer has not heard: it says so even if others had the memory meanwhile. */
+static void test_an_answer_that_was_parked_still_acknowledges(void **state) {
+    world_t *w = world_new(562, CCI_CONN_ATTR_RO, 1200);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    cci_rel_item_t *first;
+    (void)state;
+    send_sure(peer, 70);
+    step(w);
+    w->now_ns += w->delay_ns;
+    arrivals(w);
+    assert_int_equal(s->delivered_count, 1);
+    w->down = 1;
+    send_sure(s, 60);
+    side_output(s); /* with the acknowledgement, and lost */
+    assert_int_equal(cci_rel_can_park(&s->rel), 1);
+    first = cci_rel_park(&s->rel, &s->state);
+    cci_rel_begin(&s->rel, &s->pool, s, &s->state, CCI_CONN_ATTR_RO, 1200, 1u << 30);
+    cci_rel_resume(&s->rel, first);
+    w->down = 0;
+    side_output(s);
+    w->now_ns += w->delay_ns;
+    arrivals(w);
+    assert_int_equal(peer->delivered_count, 1);
+    assert_int_equal(peer->completed, 1); /* before the answer */
+    assert_true(run_until_idle(w, 1000 * MS));
+    assert_all_well(s);
+    assert_all_well(peer);
+    world_end(w);
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void refused_write(int attribute, uint32_t write_length, uint32_t message_length) {
@@ -2394,6 +2424,7 @@ int main(void) {
         cmocka_unit_test(test_a_fenced_write_does_not_overtake_the_one_before),
         cmocka_unit_test(test_an_operation_of_another_layer_keeps_its_place),
         cmocka_unit_test(test_a_connection_whose_messages_wait_for_a_read_is_not_parked),
+        cmocka_unit_test(test_an_answer_that_was_parked_still_acknowledges),
         cmocka_unit_test(test_a_refused_small_write_fails_with_its_message_alone),
         cmocka_unit_test(test_a_refused_long_write_fails_with_its_message_alone),
         cmocka_unit_test(test_a_refused_small_write_fails_with_its_long_message),
