@@ -961,7 +961,7 @@ static int soak_atomic(uint32_t id, uint32_t at, uint32_t index, int flags) {
 }
 
 /* One that may not: nothing changes. */
-static void soak_bad_atomic(uint32_t id, uint32_t at) {
+static void soak_bad_atomic(uint32_t id, uint32_t at, int flags) {
     const side_t *side = &conns[id].side[at];
     uint32_t far_node = conns[id].side[!at].node, number = op_count, width = happens(500) ? 4 : 8, offset = below(REGION_SIZE / 8) * 8;
     const node_t *far = &nodes[far_node];
@@ -991,7 +991,7 @@ static void soak_bad_atomic(uint32_t id, uint32_t at) {
     if (region == NULL) {
         return;
     }
-    op = op_new(OP_ATOMIC, id, at, happens(200) ? CCI_FLAG_SILENT : 0);
+    op = op_new(OP_ATOMIC, id, at, flags);
     op->piece.remote = region;
     op->piece_count = 1;
     op->length = width;
@@ -1457,6 +1457,7 @@ static void check_silence(void) {
         for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
             const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(table, i);
             excused += conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns < now_ns + 2 * SEC;
+            excused += conn->conn.state != CCI_CONN_FREE && net_node_at(net_number(&conn->conn.peer)) < 0; /* its port is nobody's now */
             excused += conn->active && cci__path_deadline(dgram_of(&nodes[n]), conn->active->path) != CCI__NEVER;
             excused += conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_CLOSING ||
                        (conn->conn.keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
@@ -1698,8 +1699,11 @@ static void step_atomic(int is_bad) {
     }
     for (; times > 0 && has_both_ends(id, at); times--) {
         int flags = (fenced && happens(300) ? CCI_FLAG_FENCE : 0) | (happens(100) ? CCI_FLAG_SILENT : 0);
+        if (profile.memory_limit > 0) {
+            flags &= ~CCI_FLAG_SILENT; /* who has no memory for a peer's atomics does not answer: the calm waits for its end */
+        }
         if (is_bad) {
-            soak_bad_atomic(id, at);
+            soak_bad_atomic(id, at, flags & CCI_FLAG_SILENT);
         } else if (!soak_atomic(id, at, one ? index : below(CELL_COUNT), flags)) {
             return;
         }
