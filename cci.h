@@ -8818,7 +8818,8 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
 /* Stops all reads: whoever keeps them starts them again, from the beginning. Returns 0, and does nothing, when there is
  * more than reads that wait for the peer. */
 CCI_API int cci_rma_reader_stop(cci_rma_table_t *table, cci_rma_reader_t *reader) {
-    if (!cci__list_empty(&reader->requests) || !cci__list_empty(&reader->finished) || reader->denied_count > 0)
+    if (!cci__list_empty(&reader->requests) || !cci__list_empty(&reader->finished) || reader->denied_count > 0 ||
+        cci__rma_owes_atomics(reader))
         return 0;
     while (!cci__list_empty(&reader->chunks)) {
         cci_rma_chunk_t *chunk = CCI__CONTAINER(reader->chunks.next, cci_rma_chunk_t, node);

@@ -576,6 +576,41 @@ static void test_mutated_frames_do_no_harm(void **state) {
     }
 }
 
+#ifndef CCI_NO_ATOMICS
+/* What has been done for a peer, and not answered, keeps a connection from being stopped while others have the memory. */
+static void test_answers_to_atomics_are_not_stopped(void **state) {
+    world_t *w = world_new(90);
+    node_t *n = &w->node[1];
+    cci_rma_atomics_t atomics;
+    cci_rma_region_t *region = cci_rma_add(&n->table, n->memory, 64, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    uint8_t frame[48], answer[24];
+    uint64_t key;
+    uint32_t index, length;
+    const uint8_t *body;
+    (void)state;
+    memset(&atomics, 0, sizeof atomics);
+    n->reader.atomics = &atomics;
+    cci_rma_parse_handle(&region->handle, &key, &index);
+    memset(frame, 0, sizeof frame);
+    frame[0] = CCI__FRAME_ATOMIC;
+    frame[1] = CCI_ATOMIC_FETCH_ADD;
+    frame[2] = 8;
+    cci__store32(frame + 4, 5);
+    cci__store64(frame + 8, key);
+    cci__store32(frame + 16, index);
+    cci__store64(frame + 32, 1);
+    memset(n->memory, 0, 8);
+    assert_int_equal(cci_rma_input(&n->table, &n->reader, frame, sizeof frame, w->now_ns), sizeof frame);
+    assert_false(cci_rma_reader_idle(&n->reader));
+    assert_int_equal(cci_rma_reader_stop(&n->table, &n->reader), 0);
+    assert_int_equal(cci_rma_answer(&n->table, &n->reader, answer, sizeof answer, &body, &length), 24);
+    assert_int_equal(cci_rma_reader_stop(&n->table, &n->reader), 1);
+    assert_true(cci_rma_reader_idle(&n->reader));
+    assert_int_equal(n->memory[0] + n->memory[7], 1);
+    world_end(w);
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_handle_is_its_bytes),
@@ -598,6 +633,9 @@ int main(void) {
         cmocka_unit_test(test_truncated_frames_are_malformed),
         cmocka_unit_test(test_late_and_repeated_data_is_placed_nowhere),
         cmocka_unit_test(test_mutated_frames_do_no_harm),
+#ifndef CCI_NO_ATOMICS
+        cmocka_unit_test(test_answers_to_atomics_are_not_stopped),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
