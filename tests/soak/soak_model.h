@@ -502,12 +502,14 @@ static void cell_ended(op_t *op, int status) {
     if (status == CCI_ERR_RMA_HANDLE) {
         cell->refused++;
         op->is_loser = 1;
-    } else if (status == CCI_SUCCESS && op->buffer != NULL) {
+    } else if (status != CCI_SUCCESS) {
+        net.faults[FAULT_UNKNOWN]++;
+    } else if (op->buffer != NULL) {
         memcpy(&previous, op->buffer + 8, 8);
         REQUIRE(ORACLE_ATOMIC, previous <= cell_mask(op->cell), "atomic %u has found more than its width", (uint32_t)(op - ops));
         cell->done++;
         cell_found(op, previous);
-    } else if (status == CCI_SUCCESS && !is_blind) {
+    } else if (!is_blind) {
         cell->done++;
     }
     cell_check(op->piece.remote, op->cell);

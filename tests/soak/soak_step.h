@@ -521,6 +521,7 @@ static void poll_node(uint32_t index) {
             return;
         }
     }
+    net.faults[FAULT_STUCK] += dgram_of(node)->base.api.lists != NULL && dgram_of(node)->base.api.lists->stuck_count > 0;
     if (status == CCI_ENOBUFS) {
         node->poll_after_ns = sim.now_ns + MS; /* it knows that there is no sense in asking again at once */
     }

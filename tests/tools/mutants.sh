@@ -157,6 +157,11 @@ mutant 'a lost silent message is forgotten' "$(in_function cci__rel_lost 's/if (
 mutant 'more is sent to a new address than came from there' "$(in_function cci_conn_output_reply 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 160;/')"
 mutant 'a look-up walks the table' "$(in_function cci_conn_find 's/cci_conn_t .conn = cci_conn_at(table, index);/cci_conn_t *conn; uint32_t i; for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) if (cci_conn_at(table, i)->token == token) index = i; conn = cci_conn_at(table, index);/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
 mutant 'each item that is given up looks at all packets' "$(in_function cci_rel_abort 's/CCI__CONTAINER(node, cci_rel_item_t, node)->pieces = 0;/cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
+mutant 'an atomic is done again when its answer is lost' "$(in_function cci__rma_input_atomic 's/    if (ahead < CCI__RMA_ATOMICS .*/    if (ahead >= 0xfffffff0u) (void)cci__atomic_do(cci_rma_address(table, cci__load64(frame + 8), cci__load32(frame + 16), cci__load64(frame + 24), frame[2], CCI_FLAG_READ | CCI_FLAG_WRITE), frame[2], frame[1], cci__load64(frame + 32), cci__load64(frame + 40), \&value);\n&/')"
+mutant 'the message of a list does not wait for its other parts' "$(in_function cci__rmav_issue 's/if (has_message \&\& list->under_way > 0) return;/;/')"
+mutant 'a list is complete without its last part' "$(in_function cci__rmav_issue 's/status = cci__walk_issue(/status = list->has_begun \&\& bytes == list->walk.bytes_left \&\& !has_message ? (list->under_way--, CCI_SUCCESS) : cci__walk_issue(/')"
+mutant 'a fenced message does not wait for the RMAs before it' "$(in_function cci_rel_send_fenced 's/if (rel->rma_open == 0 /if (1 || rel->rma_open == 0 /')"
+mutant 'whoever has the port answers for the name' "$(in_function cci__conn_input_request 's/CCI__NAME_PLACE) != table->name)/CCI__NAME_PLACE) != table->name \&\& 0)/')"
 mutant 'messages behind a withdrawal are told at once' \
     's/!(is_memory \&\& (item->flags \& CCI__ITEM_DONE))/!(item->flags \& CCI__ITEM_DONE)/'
 
