@@ -163,6 +163,9 @@ class Connection:
         self.atomics = {}  # of the peer: reason to refuse, what was there
         self.chunks = {}       # reads: name of a chunk: [offset, length, missing, when asked]
         self.read_into = None
+        self.next_atomic = 0
+        self.atomics_asked = {}  # of ours: number: [frame, when asked, answers that are taken for lost]
+        self.atomic_results = {}  # number: reason to refuse, what was there
         self.moved = 0
 
     # sending
@@ -212,7 +215,7 @@ class Connection:
             self.sent[self.packet(padded(frame))] = (now, frame)
 
     def idle(self):
-        return not self.waiting and not self.sent and not self.chunks
+        return not self.waiting and not self.sent and not self.chunks and not self.atomics_asked
 
     # acknowledgements (6.1)
 
@@ -296,6 +299,8 @@ class Connection:
             self.on_segment(frame, now)
         elif kind == DENIED and struct.unpack_from("<I", frame, 4)[0] in self.chunks:
             fail("a read was denied")
+        elif kind == DENIED:
+            self.on_answer(struct.unpack_from("<I", frame, 4)[0], frame[1], 0)
         elif kind == CHALLENGE:  # 5.4
             self.moved += 1
             self.packet(struct.pack("<B7x", RESPONSE) + frame[8:16])
@@ -371,8 +376,34 @@ class Connection:
         else:
             self.packet(struct.pack("<BBHIIIQ", SEGMENT, 0, 8, chunk, 0, 0, old))
 
+    def atomic(self, handle, kind, width, offset, operand, compare=0, deaf=0):
+        """Asks for an operation on a number, and takes so many answers for lost; its number."""
+        key, region = struct.unpack_from("<QQ", handle)
+        number = self.next_atomic
+        self.next_atomic += 1
+        frame = struct.pack("<BBBBIQIIQQQ", ATOMIC, kind, width, 0, 0, key, region, number, offset, operand, compare)
+        self.atomics_asked[number] = [frame, 0, deaf]
+        return number
+
+    def ask_again(self, number, frame):
+        """The request, by a name that the answer repeats: no read has such a one."""
+        self.packet(frame[:4] + struct.pack("<I", 1 << 31 | number) + frame[8:])
+
+    def on_answer(self, chunk, reason, value):
+        asked = self.atomics_asked.get(chunk & 0x7FFFFFFF) if chunk >> 31 else None
+        if not asked:
+            return
+        asked[2] -= 1
+        if asked[2] < 0:
+            del self.atomics_asked[chunk & 0x7FFFFFFF]
+            self.atomic_results[chunk & 0x7FFFFFFF] = reason, value
+
     def ask(self, now):
-        """For each chunk that was not asked for lately; two at a time."""
+        """For what was not asked for lately: chunks, two at a time, and atomics, sixteen of them."""
+        for number in sorted(self.atomics_asked):
+            if number < min(self.atomics_asked) + 16 and now - self.atomics_asked[number][1] > 0.1:
+                self.atomics_asked[number][1] = now
+                self.ask_again(number, self.atomics_asked[number][0])
         for name in sorted(self.chunks)[:2]:
             offset, length, missing, asked = self.chunks[name]
             if now - asked > 0.1:
@@ -390,6 +421,8 @@ class Connection:
     def on_segment(self, frame, now):
         chunk, n = struct.unpack_from("<II", frame, 4)
         state = self.chunks.get(chunk)
+        if chunk >> 31 and (n, len(frame)) == (0, 24):
+            self.on_answer(chunk, 0, struct.unpack_from("<Q", frame, 16)[0])
         if not state or not state[2] >> n & 1:
             return
         at = n * READ_BYTES

@@ -7,6 +7,7 @@
     second_run.py hello URI       a client of `serve` or examples/hello: short and long messages, there and back
     second_run.py move URI        the same, and its address changes in between, as behind a NAT that forgets
     second_run.py rma URI         a client of `offer` or examples/rma: writes a MiB and a message, reads it back
+    second_run.py atomic URI      a client of examples/rma: each atomic, with lost answers, repeated requests and refused ones
     second_run.py cookie URI      asks for so many connections that it must prove its address, then as hello
     second_run.py reset URI       says something on a connection that the server does not have: it must learn that
 
@@ -154,6 +155,90 @@ def use_memory(connection):
     print("wrote and read back %d bytes" % MEMORY_BYTES)
 
 
+class Numbers:
+    """Numbers in the peer's memory, and what they must be. All atomics of one go are under way together."""
+
+    def __init__(self, connection, handle):
+        self.connection, self.handle, self.expected = connection, handle, {}
+
+    def done(self, what):
+        pump(self.connection, self.connection.idle, what)
+
+    def one(self, kind, width, offset, operand, compare=0, deaf=0):
+        """Does one, and checks what it found."""
+        limit = 1 << 8 * width
+        old = self.expected.get((offset, width), 0)
+        number = self.connection.atomic(self.handle, kind, width, offset, operand, compare, deaf)
+        self.done("an atomic")
+        if self.connection.atomic_results[number] != (0, old):
+            fail("atomic %d found %r, not %d" % (number, self.connection.atomic_results[number], old))
+        new = old + operand if kind == 0 else operand
+        self.expected[offset, width] = (old if kind == 2 and (old ^ compare) % limit else new) % limit
+        return number
+
+    def check(self):
+        self.connection.read(self.handle, 4096)
+        self.done("a read")
+        memory = bytearray(4096)
+        for (offset, width), value in self.expected.items():
+            memory[offset:offset + width] = value.to_bytes(width, sys.byteorder)
+        if self.connection.read_into != memory:
+            fail("the memory is not what the atomics make of it")
+
+
+def refuse(numbers):
+    """What may not be done is refused with its reason, and changes nothing (7.3)."""
+    connection = numbers.connection
+    other = bytes([numbers.handle[0] ^ 1]) + numbers.handle[1:]
+    cases = [(5, numbers.handle, 0, 8, 36), (5, numbers.handle, 1, 4, 34), (5, numbers.handle, 0, 8, MEMORY_BYTES),
+             (5, numbers.handle, 2, 4, (1 << 64) - 4), (5, other, 0, 8, 32), (6, numbers.handle, 3, 8, 32),
+             (6, numbers.handle, 0, 2, 32), (6, numbers.handle, 255, 4, 32)]
+    for reason, handle, kind, width, offset in cases:
+        number = connection.atomic(handle, kind, width, offset, 1, deaf=1)
+        numbers.done("a refusal")
+        if connection.atomic_results[number] != (reason, 0):
+            fail("atomic %d of %d at %d: %r" % (kind, width, offset, connection.atomic_results[number]))
+
+
+def atomics(connection):
+    pump(connection, lambda: connection.messages, "the handle")
+    handle = connection.messages.pop()
+    connection.write(handle, 0, bytes(4096))
+    pump(connection, connection.idle, "a write")
+    numbers = Numbers(connection, handle)
+    for width in (4, 8):
+        top = (1 << 8 * width) - 1
+        for offset in (16 * width, 17 * width):
+            numbers.one(0, width, offset, 5)
+            numbers.one(0, width, offset, top)           # it wraps around
+            numbers.one(1, width, offset, top - 2, deaf=1)
+            numbers.one(2, width, offset, 77, 78)        # something else is there
+            numbers.one(2, width, offset, 78, top - 2, deaf=2)
+            numbers.one(0, width, offset, 1, deaf=3)     # once, though three answers are lost
+    numbers.one(0, 4, 192, (1 << 63) | 9)                # the upper half means nothing
+    numbers.expected[192, 4] = 9
+    numbers.one(2, 4, 192, (3 << 40) | 10, (1 << 50) | 9)
+    numbers.check()
+    refuse(numbers)
+    numbers.check()
+    before = numbers.one(0, 8, 200, 1000)                # its request will come again, and late
+    frame = struct.pack("<BBBBIQQQQQ", 19, 0, 8, 0, 0, *struct.unpack_from("<QQ", handle), 200, 1000, 0)
+    frame = frame[:20] + struct.pack("<I", before) + frame[24:]
+    many = [connection.atomic(handle, 0, 8, 208, 1, deaf=i % 3 == 0) for i in range(100)]
+    for _ in range(3):
+        connection.ask_again(before, frame)
+    numbers.done("many atomics")
+    for _ in range(3):                                   # nobody remembers its answer
+        connection.ask_again(before, frame)
+    found = sorted(connection.atomic_results[number] for number in many)
+    if found != [(0, i) for i in range(100)]:
+        fail("a hundred additions did not find a hundred values")
+    numbers.expected[208, 8] = 100
+    numbers.one(0, 8, 208, 1)
+    numbers.check()
+    print("%d atomics" % connection.next_atomic)
+
+
 def close(connection):
     """Tells the peer that the connection ends, until it knows (5.3)."""
     for tries in range(6):
@@ -212,7 +297,7 @@ def main(arguments):
     arguments = [word for word in arguments if word not in ("--crc", "--named")]
     if arguments in (["serve"], ["offer"]):
         serve(link, arguments == ["offer"], other)
-    if len(arguments) != 2 or arguments[0] not in ("hello", "move", "rma", "cookie", "reset"):
+    if len(arguments) != 2 or arguments[0] not in ("hello", "move", "rma", "atomic", "cookie", "reset"):
         fail("arguments? " + __doc__)
     what, address = arguments[0], address_of(arguments[1])
     if what == "reset":
@@ -221,6 +306,8 @@ def main(arguments):
     connection = crowd(link, address) if what == "cookie" else connect(link, address)[0]
     if what == "rma":
         use_memory(connection)
+    elif what == "atomic":
+        atomics(connection)
     elif what == "move":
         move(connection)
     else:

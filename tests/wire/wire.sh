@@ -102,13 +102,14 @@ second() {
     has python3 || { skip 'there is no python3' && return; }
     build_examples || return
     second_as build/hello 0 hello move reset 'hello --loss 50' 'move --loss 50' cookie
-    second_as build/rma 0 rma 'rma --loss 50'
+    second_as build/rma 0 rma 'rma --loss 50' atomic 'atomic --loss 50'
     second_for build/hello serve
     second_for build/hello serve --loss 50
     second_for build/rma offer
     second_for build/rma offer --loss 50
     second_as build/hello 1 'hello --crc' 'hello --crc --loss 50'
     second_for build/rma offer --crc
+    second_as build/rma 1 'atomic --crc --loss 100'
     build wire_run tests/wire/wire_run.c -O2 || return
     second_as "$out/wire_run serve" 0 hello 'hello --loss 50'
     second_as "$out/wire_run serve" 1 'hello --crc'
