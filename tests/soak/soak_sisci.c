@@ -4,9 +4,10 @@
  *     soak_sisci [--first SEED] [--rounds N] [--seconds N]    as many rounds, or as many as begin in so many seconds
  *
  * In each round some processes, each with an endpoint at a service of its own, connect to each other, send numbered messages
- * of all sizes and write into each other's memory. The parent kills one after the other and starts a successor at the same
+ * of all sizes, write into each other's memory, also by lists, and change numbers there by atomics. The parent kills one after the other and starts a successor at the same
  * service, and stops and continues others. What must hold: on each connection the messages come in order, each once; what is
- * written is there when the message behind it comes; all operations end, each once; of a process that was killed every
+ * written is there when the message behind it comes; a number counts all additions that were done, and no more than were asked
+ * for, and no two of them, nor two compare-swaps that won, found the same; all operations end, each once; of a process that was killed every
  * connection is found broken, a keepalive event comes once; a successor gets its service; and when all connections have
  * been closed no link, no descriptor, no memory and no name is left. The processes fork, too: a child finds that what it
  * inherited is dead, and stays for a while, during which its parent may be killed and replaced. A seed decides what is done, not when: what fails is
@@ -30,7 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { NODES = 5, CONNECTIONS = 24, PART = 16384, SERVICE = 1000, PATIENCE_S = 40, CHAOS_MS = 1500 };
+enum { NODES = 5, CONNECTIONS = 24, PART = 16384, CELLS = 8, BOOKS = 128, COUNTED = 32768, SEGMENTS = 24, SERVICE = 1000, PATIENCE_S = 40, CHAOS_MS = 1500 };
 
 /* ---- chance, time, complaints ------------------------------------------------------------------------------------- */
 
@@ -118,6 +119,7 @@ enum { GREETING = 1, NUMBERED, WRITTEN, TAKEN };
 typedef struct word {
     uint32_t kind, slot, incarnation, number;
     uint64_t handle[4]; /* a greeting: the memory that is meant for the peer */
+    uint64_t cells[4];  /* and that of the numbers which all may change */
 } word_t;
 
 typedef struct order { /* of the parent */
@@ -131,8 +133,13 @@ typedef struct end { /* of a connection */
     int used, connecting, broken, keepalives, writing, greeted, watched;
     uint32_t slot, incarnation; /* of the peer; 0: not known yet */
     uint32_t sent, received, writes, owes_taken;
-    uint64_t doomed_ms, broken_ms, handle[4];
+    uint64_t doomed_ms, broken_ms, handle[4], cells[4];
 } end_t;
+
+typedef struct asked { /* an atomic that is under way */
+    uint32_t incarnation, cell, width;
+    uint64_t previous, compare;
+} asked_t;
 
 static struct {
     cci_endpoint_t *ep;
@@ -140,8 +147,10 @@ static struct {
     uint32_t incarnation;
     end_t ends[CONNECTIONS];
     uint8_t *memory, *source; /* a part for each connection */
-    cci_rma_handle_t *its_source;
-    uint64_t issued, completed, messages, losses;
+    cci_rma_handle_t *its_source, *its_cells;
+    uint64_t *cells; /* additions to the even ones, compare-swaps of the odd ones; every second pair has 4 bytes */
+    uint64_t found[CELLS]; /* by the last compare-swap of ours */
+    uint64_t atomics, lists, issued, completed, messages, losses;
     uint64_t dead[NODES]; /* the last incarnation of each that was killed */
     uint64_t calm_ms; /* since when no more is sent; 0: not yet */
     int reported, quits;
@@ -154,6 +163,12 @@ static struct {
 static struct {
     uint32_t begun, returned;
 } *forking;
+
+/* Shared by all, too: what was asked for, and what was done, of the numbers of each process, by its incarnation. */
+static struct {
+    uint64_t asked[CELLS], done[CELLS];
+    uint8_t found[CELLS][COUNTED]; /* 1: one that has changed it has found this */
+} *books;
 
 static uint8_t pattern(uint32_t number, uint32_t at) {
     return (uint8_t)((number * 31 + at) * 0x9E3779B1u >> 11);
@@ -214,10 +229,92 @@ static int say(end_t *end, const word_t *word) {
     return status == CCI_SUCCESS;
 }
 
+static uint32_t width_of(uint32_t cell) {
+    return cell & 2 ? 4 : 8;
+}
+
+/* Each addition is of 1, and each compare-swap tries to set the next number: both count what was done. */
+static void ask_atomic(end_t *end) {
+    asked_t *asked = (asked_t *)calloc(1, sizeof *asked);
+    cci_rma_handle_t its;
+    int status;
+    MUST(asked != NULL);
+    asked->incarnation = end->incarnation;
+    asked->cell = below(CELLS);
+    asked->width = width_of(asked->cell);
+    asked->compare = below(4) ? node.found[asked->cell] : below(3);
+    memcpy((void *)&its, end->cells, sizeof its);
+    __atomic_add_fetch(&books[asked->incarnation % BOOKS].asked[asked->cell], 1, __ATOMIC_SEQ_CST);
+    status = cci_atomic(end->connection, asked->cell & 1 ? CCI_ATOMIC_COMPARE_SWAP : CCI_ATOMIC_FETCH_ADD, asked->width, &its,
+                        asked->cell * 8, asked->cell & 1 ? asked->compare + 1 : 1, asked->compare, &asked->previous, asked,
+                        below(8) ? 0 : CCI_FLAG_FENCE);
+    MUST(status == CCI_SUCCESS || status == CCI_ENOBUFS || status == CCI_ERR_DISCONNECTED);
+    if (status == CCI_SUCCESS) {
+        node.issued++;
+        node.atomics++;
+        return;
+    }
+    __atomic_sub_fetch(&books[asked->incarnation % BOOKS].asked[asked->cell], 1, __ATOMIC_SEQ_CST);
+    free(asked);
+    if (status == CCI_ERR_DISCONNECTED) {
+        found_broken(end);
+    }
+}
+
+static void hear_atomic(asked_t *asked, int status) {
+    uint32_t book = asked->incarnation % BOOKS, cell = asked->cell;
+    MUST(status == CCI_SUCCESS || status == CCI_ERR_DISCONNECTED || status == CCI_ETIMEDOUT || status == CCI_ERR_RMA_HANDLE);
+    if (status == CCI_SUCCESS) {
+        node.found[cell] = asked->previous;
+        if (!(cell & 1) || asked->previous == asked->compare) {
+            MUST(asked->previous >= COUNTED || __atomic_exchange_n(&books[book].found[cell][asked->previous], 1, __ATOMIC_SEQ_CST) == 0);
+            __atomic_add_fetch(&books[book].done[cell], 1, __ATOMIC_SEQ_CST);
+        }
+    }
+    free(asked);
+}
+
+/* What was done before the look is there, and no more than was asked for until after it. */
+static void check_cells(void) {
+    uint32_t i, book = node.incarnation % BOOKS;
+    for (i = 0; i < CELLS; i++) {
+        uint64_t done = __atomic_load_n(&books[book].done[i], __ATOMIC_SEQ_CST), asked, value;
+        uint32_t narrow = __atomic_load_n((uint32_t *)(void *)&node.cells[i], __ATOMIC_SEQ_CST);
+        value = width_of(i) == 4 ? narrow : __atomic_load_n(&node.cells[i], __ATOMIC_SEQ_CST);
+        asked = __atomic_load_n(&books[book].asked[i], __ATOMIC_SEQ_CST);
+        MUST(value >= done && value <= asked);
+        MUST(width_of(i) == 8 || ((uint32_t *)(void *)&node.cells[i])[1] == 0);
+    }
+}
+
 static void greet(end_t *end) {
     word_t word = make_word(GREETING, 0);
+    memcpy(word.cells, (const void *)node.its_cells, sizeof word.cells);
     memcpy(word.handle, (const void *)end->mine, sizeof word.handle);
     (void)say(end, &word);
+}
+
+/* Divides a part into segments. */
+static uint32_t divide(cci_rma_segment_t *segments, cci_rma_handle_t *handle, uint64_t offset) {
+    uint32_t count = 1 + below(SEGMENTS), i, left = PART;
+    for (i = 0; i < count; i++) {
+        uint32_t length = i + 1 == count ? left : below(2 * (left / (count - i)) + 1);
+        length = length > left ? left : length;
+        segments[i].handle = handle;
+        segments[i].offset = offset;
+        segments[i].length = length;
+        offset += length;
+        left -= length;
+    }
+    return count;
+}
+
+static int write_list(const end_t *end, const word_t *word, cci_rma_handle_t *its) {
+    cci_rma_segment_t from[SEGMENTS], to[SEGMENTS];
+    uint32_t from_count = divide(from, node.its_source, (uint64_t)index_of(end) * PART), to_count = divide(to, its, 0);
+    int status = cci_rmav(end->connection, word, sizeof *word, from, from_count, to, to_count, NULL, CCI_FLAG_WRITE);
+    node.lists += status == CCI_SUCCESS;
+    return status;
 }
 
 static void write_part(end_t *end) {
@@ -230,7 +327,9 @@ static void write_part(end_t *end) {
         from[i] = pattern(word.number, i);
     }
     memcpy((void *)&its, end->handle, sizeof its);
-    status = cci_rma(end->connection, &word, sizeof word, node.its_source, (uint64_t)index_of(end) * PART, &its, 0, PART, NULL, CCI_FLAG_WRITE);
+    status = below(2) ? write_list(end, &word, &its)
+                      : cci_rma(end->connection, &word, sizeof word, node.its_source, (uint64_t)index_of(end) * PART, &its, 0, PART,
+                                NULL, CCI_FLAG_WRITE);
     MUST(status == CCI_SUCCESS || status == CCI_ENOBUFS || status == CCI_ERR_DISCONNECTED);
     if (status == CCI_SUCCESS) {
         node.issued++;
@@ -263,6 +362,7 @@ static void hear_message(end_t *end, const uint8_t *bytes, uint32_t length) {
         end->slot = word.slot;
         end->incarnation = word.incarnation;
         memcpy(end->handle, word.handle, sizeof end->handle);
+        memcpy(end->cells, word.cells, sizeof end->cells);
         doom(end);
         break;
     case NUMBERED:
@@ -329,6 +429,9 @@ static void hear_event(cci_event_t *event) {
     case CCI_EVENT_SEND:
         node.completed++;
         MUST(node.completed <= node.issued);
+        if (event->send.context != NULL) {
+            hear_atomic((asked_t *)(uintptr_t)event->send.context, (int)event->send.status);
+        }
         break;
     case CCI_EVENT_RECV:
         hear_message((end_t *)(uintptr_t)event->recv.connection->context, (const uint8_t *)event->recv.ptr, event->recv.len);
@@ -399,7 +502,9 @@ static void act(end_t *end) {
     if (node.calm_ms && !end->doomed_ms) {
         return;
     }
-    if (end->greeted && !end->writing && below(8) == 0) {
+    if (end->greeted && below(6) == 0) {
+        ask_atomic(end);
+    } else if (end->greeted && !end->writing && below(8) == 0) {
         write_part(end);
     } else if (below(500) == 0) {
         close_end(end);
@@ -438,6 +543,7 @@ static void be_the_child(void) {
         const end_t *end = &node.ends[i];
         if (end->used && !end->connecting) {
             MUST(cci_send(end->connection, "never", 5, NULL, 0) == CCI_ERR_DEVICE_DEAD);
+            MUST(cci_atomic(end->connection, CCI_ATOMIC_SWAP, 8, end->mine, 0, 1, 0, NULL, NULL, 0) == CCI_ERR_DEVICE_DEAD);
             MUST(cci_disconnect(end->connection) == CCI_SUCCESS);
         }
     }
@@ -497,8 +603,8 @@ static void calm_down(void) {
     }
     if (used == 0 && node.completed == node.issued && count_links() == 0 && node.child == 0 &&
         count_entries("/proc/self/fd") <= node.descriptors) { /* others may have been there when it was counted */
-        uint64_t counts[2];
-        counts[0] = node.messages, counts[1] = node.forks;
+        uint64_t counts[4];
+        counts[0] = node.messages, counts[1] = node.forks, counts[2] = node.atomics, counts[3] = node.lists;
         MUST(write(node.reports, counts, sizeof counts) == (ssize_t)sizeof counts);
         node.reported = 1;
     }
@@ -516,6 +622,7 @@ static void live(void) {
         cci_event_t *event;
         uint32_t i;
         hear_orders();
+        check_cells();
         for (i = 0; i < 64 && cci_get_event(node.ep, &event) == CCI_SUCCESS; i++) {
             hear_event(event);
         }
@@ -576,13 +683,17 @@ static void run_node(int slot, uint32_t incarnation, int orders, int reports) {
     forking[slot].returned = forking[slot].begun;
     node.memory = (uint8_t *)calloc(CONNECTIONS, PART);
     node.source = (uint8_t *)calloc(CONNECTIONS, PART);
-    MUST(node.memory && node.source);
+    node.cells = (uint64_t *)calloc(CELLS, sizeof *node.cells);
+    MUST(node.memory && node.source && node.cells);
+    MUST(cci_rma_register(node.ep, node.cells, CELLS * sizeof *node.cells, CCI_FLAG_READ | CCI_FLAG_WRITE, &node.its_cells) == CCI_SUCCESS);
     MUST(cci_rma_register(node.ep, node.source, (uint64_t)CONNECTIONS * PART, 0, &node.its_source) == CCI_SUCCESS);
     node.descriptors = count_entries("/proc/self/fd");
     live();
     MUST(cci_destroy_endpoint(node.ep) == CCI_SUCCESS && cci_finalize() == CCI_SUCCESS && live_blocks == 0);
     free(node.memory);
     free(node.source);
+    check_cells();
+    free(node.cells);
 }
 
 /* ---- the parent --------------------------------------------------------------------------------------------------------------------- */
@@ -596,13 +707,14 @@ typedef struct process {
 
 static process_t processes[NODES];
 static uint32_t incarnations, kills, stops;
-static uint64_t messages, forks;
+static uint64_t messages, forks, atomics, lists;
 
 static void start(int slot) {
     process_t *p = &processes[slot];
     int orders[2], reports[2];
     MUST(pipe2(orders, O_CLOEXEC) == 0 && pipe2(reports, O_CLOEXEC) == 0);
     p->incarnation = ++incarnations;
+    memset(&books[p->incarnation % BOOKS], 0, sizeof books[0]);
     p->is_stopped = 0;
     fflush(NULL);
     p->pid = fork();
@@ -699,13 +811,15 @@ static void await_calm(void) {
     tell_all('c', 0, 0);
     for (i = 0; left > 0; i = (i + 1) % NODES) {
         struct pollfd item;
-        uint64_t counts[2];
+        uint64_t counts[4];
         item.fd = processes[i].reports;
         item.events = POLLIN;
         if (item.fd >= 0 && poll(&item, 1, 1) == 1) {
             MUST(read(item.fd, counts, sizeof counts) == (ssize_t)sizeof counts);
             messages += counts[0];
             forks += counts[1];
+            atomics += counts[2];
+            lists += counts[3];
             close(item.fd);
             processes[i].reports = -1;
             left--;
@@ -797,11 +911,14 @@ int main(int argc, char **argv) {
     }
     forking = mmap(NULL, NODES * sizeof *forking, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     MUST(forking != MAP_FAILED);
+    books = mmap(NULL, BOOKS * sizeof *books, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    MUST(books != MAP_FAILED);
     for (; seconds ? now_ms() < began_ms + seconds * 1000 : done < rounds; done++, round_seed++) {
         run_round();
     }
-    printf("%u rounds: %u killed, %u stopped, %llu messages heard and %llu children made by those who lived\n", done, kills, stops,
-           (unsigned long long)messages, (unsigned long long)forks);
-    MUST(kills > 0 && stops > 0 && messages > 0 && forks > 0);
+    printf("%u rounds: %u killed, %u stopped; %llu messages heard, %llu atomics and %llu lists asked for and %llu children made by those "
+           "who lived\n",
+           done, kills, stops, (unsigned long long)messages, (unsigned long long)atomics, (unsigned long long)lists, (unsigned long long)forks);
+    MUST(kills > 0 && stops > 0 && messages > 0 && forks > 0 && atomics > 0 && lists > 0);
     return 0;
 }
