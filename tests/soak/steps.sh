@@ -45,6 +45,29 @@ soak_sisci() {
     done
 }
 
+# The smallest engine (CCI_TINY), with and without RMA, against the full one. A failing seed is printed.
+soak_tiny() {
+    flags='-g -O1'
+    # shellcheck disable=SC2086
+    ! works $sanitizers || flags="-g -O1 $sanitizers"
+    for profile in full tiny bare; do
+        case $profile in
+        full) macros='' ;;
+        tiny) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300' ;;
+        bare) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_TINY_RECEIVES=2 -DCCI_NO_RMA' ;;
+        esac
+        # shellcheck disable=SC2086
+        "$cc" -std=gnu11 $flags -I. "-DSIDE=${profile}_profile" "-DPROFILE=\"$profile\"" $macros -c -o "$out/tiny-$profile.o" \
+            tests/soak/soak_tiny_end.c || { fail "soak_tiny_end.c does not compile: $macros" && return; }
+    done
+    # shellcheck disable=SC2086
+    "$cc" -std=gnu11 $flags -I. -o "$out/soak_tiny" tests/soak/soak_tiny.c "$out/tiny-full.o" "$out/tiny-tiny.o" "$out/tiny-bare.o" ||
+        { fail 'soak_tiny.c does not compile' && return; }
+    check 'the known seeds' within 200 "$out/soak_tiny" --first 1 --seeds 30
+    fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
+    check "the fresh seeds from $fresh on" within 200 "$out/soak_tiny" --first "$fresh" --seconds 15
+}
+
 # The soak tests find small deliberate bugs: seven of them here, all by `make mutants`.
 mutants() {
     within 900 sh tests/tools/mutants.sh 'no check for duplicates' 'acknowledged though refused' 'beyond the end' 'no probe timer' 'used twice' \
@@ -56,5 +79,6 @@ soak_steps() {
     step soak soak
     step soak-capture soak_capture
     step soak-sisci soak_sisci
+    step soak-tiny soak_tiny
     step mutants mutants
 }
