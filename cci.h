@@ -18469,9 +18469,21 @@ static void cci__tiny_drop(cci__tiny_conn_t *conn, int all) {
     }
 }
 
+/* The connection ends. What the peer has behind a gap that nobody fills any more is not delivered: messages behind
+ * others on an ordered connection, and a message behind its own write. */
 static void cci__tiny_finish_all(cci__tiny_conn_t *conn, int status) {
+    const int ordered = conn->pub.attribute == CCI_CONN_ATTR_RO;
     uint32_t i;
-    for (i = 0; i < conn->count; i++) cci__tiny_finish(cci__tiny_op_at(conn, i), status);
+    int gap = 0;
+    for (i = 0; i < conn->count; i++) {
+        cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+        int waits = op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY;
+        gap &= ordered || (op->flags & CCI__TINY_JOINED) != 0;
+        if (gap && op->state == CCI__TINY_DONE && op->kind != CCI__FRAME_READ && op->event.send.status == CCI_SUCCESS)
+            op->event.send.status = (cci_status_t)status;
+        cci__tiny_finish(op, status);
+        gap |= waits && op->kind != CCI__FRAME_READ;
+    }
     cci__tiny_free_ops(conn);
 }
 

@@ -360,6 +360,27 @@ static void test_messages_come_before_the_end(void **state) {
     done(event);
 }
 
+/* The peer has the second, and never gives it to its program: the first does not come any more. */
+static void test_what_lies_behind_a_gap_at_the_end_was_not_delivered(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    (void)state;
+    assert_null(next_event(1, 100));
+    is_cut = 1;
+    say(client, "one");
+    is_cut = 0;
+    say(client, "two");
+    assert_int_equal(queued, 1);
+    do {
+        clock_ns += MS / 4;
+        cci__tiny_work((cci__tiny_t *)(void *)side[0]);
+    } while (queued == 0); /* until the acknowledgement is under way */
+    cci__tiny_work((cci__tiny_t *)(void *)side[1]);
+    assert_int_equal(cci_disconnect(client), CCI_SUCCESS);
+    expect_sent(1, CCI_ERR_DISCONNECTED);
+    expect_sent(1, CCI_ERR_DISCONNECTED);
+    assert_int_equal(expect(0, CCI_EVENT_DISCONNECT)->disconnect.connection == server, 1);
+}
+
 static void test_a_peer_that_was_restarted_has_forgotten(void **state) {
     cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
     cci_event_t *event;
@@ -611,6 +632,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_full_table_gives_up_who_does_not_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_requests_throw_nobody_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_messages_come_before_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_lies_behind_a_gap_at_the_end_was_not_delivered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_peer_that_was_restarted_has_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(test_silence_ends_what_waits_for_an_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_silent_peer_is_asked_for_a_sign_of_life, setup, teardown),
