@@ -285,7 +285,7 @@ static void check_arrived(void) {
         if (!is_alive(&talk->side[0]) || !is_alive(&talk->side[1]) || (op->kind != OP_SEND && op->number == UINT32_MAX)) {
             continue;
         }
-        if (!op->was_delivered && (op->is_silent ? !talk->side[op->at].had_rnr : op->is_done && op->status == SUCCESS)) {
+        if (!op->was_delivered && op->is_done && op->status == SUCCESS) { /* what is silent may be given up in silence */
             tiny_fail("a message was sent and never came", i);
         }
     }
