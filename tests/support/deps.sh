@@ -8,10 +8,11 @@ set -eu
 # looks at captured packets: a checker in Python, tcpdump, and tshark for the dissector. Another C library and another
 # compiler; most compilers for other processors and their emulators are larger: the tests use them where they are. The header
 # of RDMA and a compiler for arm64, for what runs in virtual machines: these are not installed, see tests/verbs/vm/fetch.sh. Then
-# what analyses the sources, what makes and uses packages, and what counts instructions.
-packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev libuv1-dev python3 tcpdump tshark musl-tools tcc
+# what analyses the sources, what makes and uses packages, what counts instructions, and what measures functions.
+packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev python3 tcpdump tshark musl-tools tcc
     libibverbs-dev gcc-aarch64-linux-gnu clang-format clang-tidy cppcheck shellcheck pyflakes3
-    cmake pkgconf meson ninja-build mandoc debhelper lintian abigail-tools valgrind'
+    cmake pkgconf meson ninja-build mandoc debhelper lintian abigail-tools valgrind
+    pmccabe'
 # Compilers for small machines, and an emulator of a board: tests of firmware are left out where a system does not have them.
 firmware='gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-arm
     gcc-avr avr-libc simavr gcc-xtensa-lx106'
@@ -23,7 +24,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
     echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium and libuv with their headers, python3, tcpdump,'
     echo 'tshark, musl-gcc, tcc, libibverbs with its header, aarch64-linux-gnu-gcc, clang-format, clang-tidy, cppcheck, shellcheck,'
-    echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff, valgrind, mingw-w64, wine.'
+    echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff, valgrind, pmccabe, mingw-w64, wine.'
     echo 'Then run: make test'
     echo '#include <stdarg.h>
 #include <stddef.h>

@@ -12,6 +12,7 @@ tools_steps() {
     write_users
     step contents contents
     step format format
+    step metrics counted sh tests/tools/metrics.sh
     step tree tree
     step equivalents equivalents
     step headers-gcc headers gcc c c99 gnu11 gnu17
