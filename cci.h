@@ -6502,78 +6502,108 @@ static void cci__rel_sort_lost(cci_rel_t *rel) {
     }
 }
 
-/* Sends again one piece of what was lost. */
-static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sent_t *sent, uint64_t now_ns) {
-    cci_rel_sent_t *rest;
+/* What does not fit into the packet of a lost piece: `length` bytes at `offset` of its item get a record of their own,
+ * which comes behind another one, or last. NULL: there is no record left. */
+static cci_rel_sent_t *cci__rel_add_rest(cci_rel_t *rel, cci_rel_item_t *item, const cci_rel_sent_t *behind,
+                                         uint64_t offset, uint32_t length) {
+    cci_rel_sent_t *rest = cci__rel_new_record(rel, item);
+    if (rest) {
+        rest->offset = offset;
+        rest->length = length;
+        cci__list_insert(behind ? behind->node.next : &rel->lost, &rest->node);
+    }
+    return rest;
+}
+
+/* The same for `length` bytes from `fragment` on of the message at this offset. */
+static void cci__rel_add_rest_of_message(cci_rel_t *rel, const cci_rel_sent_t *sent, uint32_t fragment,
+                                         uint32_t length) {
+    cci_rel_sent_t *rest = cci__rel_add_rest(rel, sent->item, sent, sent->offset, length);
+    if (!rest) return;
+    rest->fragment = fragment;
+    rest->is_fragment = 1;
+}
+
+static int cci__rel_output_lost_segment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sent_t *sent,
+                                        uint64_t now_ns) {
     cci_rel_item_t *item = sent->item;
-    uint64_t end = sent->offset + sent->length;
-    int ok = 1;
+    uint64_t end = sent->offset + sent->length, at;
+    if (!rel->pool->sink->readable(rel->user, &item->bulk)) {
+        cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
+        return 0;
+    }
+    cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 48, now_ns);
+    if (!cci__rel_write_segment(rel, packet, item, sent, sent->offset, end)) return 0;
+    at = sent->offset + sent->length;
+    if (at < end) (void)cci__rel_add_rest(rel, item, sent, at, (uint32_t)(end - at));
+    return 1;
+}
+
+static int cci__rel_output_lost_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sent_t *sent,
+                                         uint64_t now_ns) {
+    cci_rel_item_t *item = sent->item;
+    uint32_t to = sent->fragment + sent->length, at;
+    cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu) + 16, now_ns);
+    if (!cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, sent->fragment, item->length)) return 0;
+    if (!sent->is_fragment) return 1;
+    at = sent->fragment + sent->length;
+    if (at > to) { /* not more than was lost */
+        packet->pad_length = 0;
+        packet->body_length -= at - to;
+        sent->length = to - sent->fragment;
+        cci__store16(packet->head + packet->head_length - 16 + 2, sent->length);
+    } else if (at < to) {
+        cci__rel_add_rest_of_message(rel, sent, at, to - at);
+    }
+    return 1;
+}
+
+/* Where the path has become smaller, what did not fit goes with the next packets, by another record. */
+static int cci__rel_output_lost_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sent_t *sent, uint64_t now_ns) {
+    cci_rel_item_t *item = sent->item;
+    uint64_t end = sent->offset + sent->length, at;
+    const cci_rel_sent_t *behind = sent;
+    cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu), now_ns);
+    if (!cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, 0, (uint32_t)end)) return 0;
+    at = sent->offset + sent->length;
+    if (sent->is_fragment) {
+        uint32_t length = cci__load16(cci__rel_frame_at(item, sent->offset) + 2);
+        if (sent->length < length) cci__rel_add_rest_of_message(rel, sent, sent->length, length - sent->length);
+        at = sent->offset + 8 + cci__pad8(length);
+        behind = NULL;
+    }
+    if (at < end) (void)cci__rel_add_rest(rel, item, behind, at, (uint32_t)(end - at));
+    return 1;
+}
+
+/* Has a lost piece become too long for the path, with too few records for its parts, of which there are up to two more? */
+static int cci__rel_lacks_records(const cci_rel_t *rel, const cci_rel_sent_t *sent) {
+    const cci_rel_item_t *item = sent->item;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
     uint32_t most =
         item->flags & CCI__ITEM_ANSWER ? cci__rel_answer_limit(rel) - 8u * rel->nack_count : rel->mtu - CCI_REL_HEADER;
-    if (!(item->flags & CCI__ITEM_VOID) && sent->length > most - frame &&
-        (rel->pool->record_free < 2 ||
-         !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total))) {
-        cci__rel_restart(rel, item); /* a piece that has become too long for the path needs up to two records more */
+    return !(item->flags & CCI__ITEM_VOID) && sent->length > most - frame &&
+           (rel->pool->record_free < 2 ||
+            !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total));
+}
+
+/* Sends again one piece of what was lost. */
+static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sent_t *sent, uint64_t now_ns) {
+    cci_rel_item_t *item = sent->item;
+    int ok = 1;
+    if (cci__rel_lacks_records(rel, sent)) {
+        cci__rel_restart(rel, item);
         return 0;
     }
     if (item->flags & CCI__ITEM_VOID) {
         cci__rel_open_for(rel, packet, item, 1, 16, now_ns);
         cci__rel_write_void(rel, packet, item);
     } else if (item->kind == CCI__ITEM_BULK) {
-        if (!rel->pool->sink->readable(rel->user, &item->bulk)) {
-            cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
-            return 0;
-        }
-        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 48, now_ns);
-        ok = cci__rel_write_segment(rel, packet, item, sent, sent->offset, end);
-        if (ok && sent->offset + sent->length < end && (rest = cci__rel_new_record(rel, item)) != NULL) {
-            rest->offset = sent->offset + sent->length;
-            rest->length = (uint32_t)(end - rest->offset);
-            cci__list_insert(sent->node.next, &rest->node);
-        }
+        ok = cci__rel_output_lost_segment(rel, packet, sent, now_ns);
     } else if (sent->is_fragment) {
-        uint32_t to = sent->fragment + sent->length;
-        cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu) + 16, now_ns);
-        ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, sent->fragment, item->length);
-        if (ok && sent->is_fragment && sent->fragment + sent->length > to) { /* not more than was lost */
-            packet->pad_length = 0;
-            packet->body_length -= sent->fragment + sent->length - to;
-            sent->length = to - sent->fragment;
-            cci__store16(packet->head + packet->head_length - 16 + 2, sent->length);
-        }
-        if (ok && sent->is_fragment && sent->fragment + sent->length < to &&
-            (rest = cci__rel_new_record(rel, item)) != NULL) {
-            rest->offset = sent->offset;
-            rest->fragment = sent->fragment + sent->length;
-            rest->length = to - rest->fragment;
-            rest->is_fragment = 1;
-            cci__list_insert(sent->node.next, &rest->node);
-        }
+        ok = cci__rel_output_lost_fragment(rel, packet, sent, now_ns);
     } else {
-        cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu), now_ns);
-        ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, 0, (uint32_t)end);
-        /* The path has become smaller: what did not fit goes with the next packets, by another record. */
-        if (ok && sent->is_fragment) {
-            uint32_t length = cci__load16(cci__rel_frame_at(item, sent->offset) + 2);
-            uint32_t size = 8 + cci__pad8(length);
-            if (sent->length < length && (rest = cci__rel_new_record(rel, item)) != NULL) {
-                rest->offset = sent->offset;
-                rest->fragment = sent->length;
-                rest->length = length - sent->length;
-                rest->is_fragment = 1;
-                cci__list_insert(sent->node.next, &rest->node);
-            }
-            if (sent->offset + size < end && (rest = cci__rel_new_record(rel, item)) != NULL) {
-                rest->offset = sent->offset + size;
-                rest->length = (uint32_t)(end - rest->offset);
-                cci__list_append(&rel->lost, &rest->node);
-            }
-        } else if (ok && sent->offset + sent->length < end && (rest = cci__rel_new_record(rel, item)) != NULL) {
-            rest->offset = sent->offset + sent->length;
-            rest->length = (uint32_t)(end - rest->offset);
-            cci__list_insert(sent->node.next, &rest->node);
-        }
+        ok = cci__rel_output_lost_run(rel, packet, sent, now_ns);
     }
     if (!ok) return 0;
     rel->pool->retransmitted++;
