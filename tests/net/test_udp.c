@@ -9,10 +9,16 @@
 
 /* What the system refuses, and why; 0: nothing. */
 static int socket_error, bind_error, join_error;
+static int refused_family; /* of sockets that can't be opened */
+static int refused_bind;   /* of sockets that can be opened, but not bound */
 
 static int opening(int family, int type, int protocol) {
     if (socket_error != 0) {
         errno = socket_error;
+        return -1;
+    }
+    if (refused_family != 0 && family == refused_family) {
+        errno = EAFNOSUPPORT;
         return -1;
     }
     return socket(family, type, protocol);
@@ -21,6 +27,10 @@ static int opening(int family, int type, int protocol) {
 static int binding(int fd, const struct sockaddr *address, socklen_t size) {
     if (bind_error != 0) {
         errno = bind_error;
+        return -1;
+    }
+    if (refused_bind != 0 && address->sa_family == refused_bind) {
+        errno = EPERM;
         return -1;
     }
     return bind(fd, address, size);
@@ -101,6 +111,7 @@ static int configured(const char *before, const char *line) {
 
 static int end(void **state) {
     (void)state;
+    refused_family = refused_bind = 0;
     while (cci_finalize() == CCI_SUCCESS) {
     }
     return 0;
@@ -519,6 +530,91 @@ static void what_an_older_kernel_lacks_is_done_without(void **state) {
 }
 #endif
 
+static const cci__udp_link *link_of(cci_endpoint_t *endpoint) {
+    return (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->base.handle;
+}
+
+/* Has the loopback an IPv6 address? */
+static int has_v6(void) {
+    struct sockaddr_in6 address;
+    int fd = socket(AF_INET6, SOCK_DGRAM, 0), has;
+    memset(&address, 0, sizeof address);
+    address.sin6_family = AF_INET6;
+    address.sin6_addr.s6_addr[15] = 1;
+    has = fd >= 0 && bind(fd, (const struct sockaddr *)(const void *)&address, sizeof address) == 0;
+    if (fd >= 0) close(fd);
+    return has;
+}
+
+static uint16_t port_of(const cci__udp_socket *from) {
+    cci__udp_sockaddr own;
+    socklen_t size = sizeof own;
+    assert_int_equal(getsockname(from->fd, &own.any, &size), 0);
+    assert_int_equal(own.any.sa_family, from->family == 4 ? AF_INET : AF_INET6);
+    return from->family == 4 ? own.v4.sin_port : own.v6.sin6_port;
+}
+
+/* Whichever address the device is chosen by: peers of the other family are reached too, from the same port. */
+static void both_families_have_a_socket_whichever_is_the_main_one(void **state) {
+    static const char *const lines[] = {"ip = 127.0.0.1", "ip = ::1"};
+    size_t i;
+    (void)state;
+    if (!has_v6()) {
+        print_message("the loopback has no IPv6 address\n");
+        skip();
+    }
+    for (i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        cci_endpoint_t *endpoint;
+        const cci__udp_link *link;
+        assert_int_equal(configured("[it]\ntransport = udp\n", lines[i]), CCI_SUCCESS);
+        assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+        assert_true(has_address(endpoint, i == 0 ? "udp://127.0.0.1:" : "udp://[::1]:"));
+        link = link_of(endpoint);
+        assert_non_null(link->of_family[0]);
+        assert_non_null(link->of_family[1]);
+        assert_int_equal(link->of_family[0]->family, 4);
+        assert_int_equal(link->of_family[1]->family, 6);
+        assert_int_equal(link->socket[0].family, i == 0 ? 4 : 6);
+        assert_int_equal(port_of(link->of_family[0]), port_of(link->of_family[1]));
+        talk_to_itself(endpoint);
+        end(NULL);
+    }
+}
+
+static void without_the_other_family_all_else_works(void **state) {
+    cci_endpoint_t *endpoint;
+    (void)state;
+    assert_int_equal(configured(LO, ""), CCI_SUCCESS);
+    refused_family = AF_INET6;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_null(link_of(endpoint)->of_family[1]);
+    assert_true(link_of(endpoint)->socket[1].fd < 0);
+    assert_true(cci__udp_is_running(link_of(endpoint)));
+    talk_to_itself(endpoint);
+}
+
+#if CCI__UDP_LINUX
+/* Where the system does not tell of changes, the link looks for itself, and nothing is left open. */
+static void without_news_of_the_interface_all_else_works(void **state) {
+    cci_endpoint_t *endpoint;
+    int next = dup(0), i;
+    (void)state;
+    assert_true(next >= 0 && close(next) == 0);
+    assert_int_equal(configured(LO, ""), CCI_SUCCESS);
+    for (i = 0; i < 2; i++) {
+        if (i == 0) refused_bind = AF_NETLINK;
+        if (i == 1) refused_family = AF_NETLINK;
+        assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+        assert_int_equal(link_of(endpoint)->waiter.netlink, -1);
+        talk_to_itself(endpoint);
+        assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+    }
+    i = dup(0); /* the lowest that is free */
+    assert_int_equal(i, next);
+    assert_int_equal(close(i), 0);
+}
+#endif
+
 /* Whatever the system says, the program gets a status that tells of it, and never another that has the errno's number. */
 static void assert_is_told(int error, int status) {
     assert_int_not_equal(status, CCI_SUCCESS);
@@ -648,6 +744,11 @@ int main(int argc, char **argv) {
         TEST(without_offload_everything_works),
         TEST(a_congestion_control_is_known_by_its_name),
         TEST(an_endpoint_without_traffic_takes_no_more_memory_than_the_manual_says),
+        TEST(both_families_have_a_socket_whichever_is_the_main_one),
+        TEST(without_the_other_family_all_else_works),
+#if CCI__UDP_LINUX
+        TEST(without_news_of_the_interface_all_else_works),
+#endif
         TEST(what_the_system_refuses_is_told_by_a_status_of_ours),
         TEST(an_address_where_nobody_receives_is_named_in_the_log_once_and_asked_to_the_end),
         TEST(a_server_that_starts_after_clients_were_refused_is_found),
