@@ -168,6 +168,88 @@ static void an_address_is_another_text_only_if_it_is_another_address(void **stat
     assert_string_equal(text, "fe80::1%4000000000");
 }
 
+/* What an interface is known by when the system lists these addresses, each by its letter, and the device names one of them. */
+static char chosen(const char *listed, char named) {
+    cci__udp_interface f;
+    cci__udp_device d;
+    memset(&f, 0, sizeof f);
+    memset(&d, 0, sizeof d);
+    d.ip_family = 6;
+    d.ip[0] = named == 'l' ? 0xfe : 0x20, d.ip[1] = named == 'l' ? 0x80 : 0x01, d.ip[15] = (uint8_t)named;
+    if (named == '-') {
+        d.ip_family = 0;
+    }
+    for (; *listed != '\0'; listed++) {
+        cci__udp_sockaddr s;
+        memset(&s, 0, sizeof s);
+        s.v6.sin6_family = AF_INET6;
+        s.v6.sin6_scope_id = (uint32_t)*listed;
+        s.v6.sin6_addr.s6_addr[0] = *listed == 'l' ? 0xfe : 0x20;
+        s.v6.sin6_addr.s6_addr[1] = *listed == 'l' ? 0x80 : 0x01;
+        s.v6.sin6_addr.s6_addr[15] = (uint8_t)*listed;
+        cci__udp_add_address(&f, &s.any, &d);
+        assert_int_equal(f.has_v6, 1);
+        assert_int_equal(f.has_v4, 0);
+    }
+    assert_int_equal(f.v6_scope, f.v6[15]);
+    return (char)f.v6[15];
+}
+
+/* a and b are global addresses, l is a link-local one. */
+static void the_address_that_the_device_names_wins_then_the_first_global_one(void **state) {
+    static const char *const orders[] = {"abl", "alb", "bal", "bla", "lab", "lba"};
+    cci__udp_interface f;
+    cci__udp_device d;
+    size_t i;
+    int named;
+    (void)state;
+    for (i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        char first = orders[i][0] == 'l' ? orders[i][1] : orders[i][0];
+        assert_int_equal(chosen(orders[i], '-'), first);
+        assert_int_equal(chosen(orders[i], 'x'), first); /* it is another interface's */
+        assert_int_equal(chosen(orders[i], 'a'), 'a');
+        assert_int_equal(chosen(orders[i], 'b'), 'b');
+        assert_int_equal(chosen(orders[i], 'l'), 'l');
+    }
+    assert_int_equal(chosen("l", '-'), 'l');
+    assert_int_equal(chosen("l", 'a'), 'l');
+    for (named = 0; named < 4; named++) { /* the same among three of IPv4 */
+        memset(&f, 0, sizeof f);
+        memset(&d, 0, sizeof d);
+        d.ip_family = named > 0 ? 4 : 0;
+        d.ip[3] = (uint8_t)named;
+        for (i = 1; i <= 3; i++) {
+            cci__udp_sockaddr s;
+            uint8_t ip[4] = {0, 0, 0, 0};
+            ip[3] = (uint8_t)i;
+            memset(&s, 0, sizeof s);
+            s.v4.sin_family = AF_INET;
+            memcpy(&s.v4.sin_addr, ip, 4);
+            cci__udp_add_address(&f, &s.any, &d);
+        }
+        assert_int_equal(f.has_v4, 1);
+        assert_int_equal(f.has_v6, 0);
+        assert_int_equal(f.v4[3], named > 0 ? named : 1);
+    }
+}
+
+#ifdef __linux__
+static void an_address_on_the_bus_is_read_as_a_whole_or_not_at_all(void **state) {
+    static const char *const none[] = {"", "0000:00:1f.6", "0000:00:1f/6", "0000.00:1f.6/", "0000:00:1g.6/", "virtual/", "0000:00"};
+    uint32_t pci[4] = {7, 7, 7, 7};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof none / sizeof none[0]; i++) {
+        cci__udp_parse_pci(none[i], pci);
+        assert_true(pci[0] == 7 && pci[1] == 7 && pci[2] == 7 && pci[3] == 7);
+    }
+    cci__udp_parse_pci("0001:a2:1f.6/net/eth0", pci);
+    assert_true(pci[0] == 1 && pci[1] == 0xa2 && pci[2] == 0x1f && pci[3] == 6);
+    cci__udp_parse_pci("12345678:00:00.7/", pci);
+    assert_true(pci[0] == 0x12345678 && pci[1] == 0 && pci[2] == 0 && pci[3] == 7);
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smallest_and_the_largest_value_of_each_number_are_taken_and_nothing_beyond),
@@ -175,6 +257,10 @@ int main(void) {
         cmocka_unit_test(words_are_taken_as_they_are_and_others_are_named),
         cmocka_unit_test(a_service_is_a_number_or_a_name_that_the_system_knows),
         cmocka_unit_test(an_address_is_another_text_only_if_it_is_another_address),
+        cmocka_unit_test(the_address_that_the_device_names_wins_then_the_first_global_one),
+#ifdef __linux__
+        cmocka_unit_test(an_address_on_the_bus_is_read_as_a_whole_or_not_at_all),
+#endif
     };
     return cmocka_run_group_tests_name("udp", tests, NULL, NULL);
 }
