@@ -2686,6 +2686,7 @@ static int cci__udp_receive_failed(cci__udp_link *l, int error) {
 static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
     cci__udp_sockaddr from;
     long n = cci__udp_get(s->fd, rx->data, rx->capacity, &from);
+    l->system_calls++;
     if (n < 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
     rx->length = rx->segment = (size_t)n > rx->capacity ? 0 : (uint32_t)n;
     rx->is_group = s >= &l->socket[2];
@@ -2729,6 +2730,7 @@ static int cci__udp_take_group(cci__udp_link *l, cci__udp_socket *s, cci_link_rx
     m.dwBufferCount = 1;
     m.Control.buf = control.bytes;
     m.Control.len = sizeof control;
+    l->system_calls++;
     if (cci__udp_get_message(s->fd, &m, &length) != 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
     rx->length = rx->segment = cci__udp_is_for(&m, &s->group) ? length : 0;
     rx->is_group = 1;

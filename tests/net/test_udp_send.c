@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#if defined(__linux__) && !defined(CCI_UDP_PORTABLE)
 static long play_call(long number, ...);
 static ssize_t play_sendmsg(int fd, const struct msghdr *message, int flags);
 static ssize_t play_sendto(int fd, const void *bytes, size_t length, int flags, const struct sockaddr *to, socklen_t size);
@@ -33,7 +34,6 @@ static ssize_t play_sendto(int fd, const void *bytes, size_t length, int flags, 
 
 #include <stdlib.h>
 
-#if CCI__UDP_LINUX && defined(SYS_sendmmsg) && defined(SYS_recvmmsg) && defined(SYS_epoll_pwait2)
 /* ---- the system ------------------------------------------------------------------------------------------------------- */
 
 enum { MOST = 600, LONGEST = 66000 };
@@ -443,6 +443,10 @@ int main(void) {
     return cmocka_run_group_tests_name("what is sent", tests, NULL, NULL);
 }
 #else
+#include <setjmp.h>
+
+#include <cmocka.h>
+
 static void nothing_is_put_together_on_this_system(void **state) {
     (void)state;
     skip();

@@ -35,6 +35,7 @@ TESTS = {
     "cci_udp.h": [
         ("tests/net/test_udp_texts.c", [], PLAIN),
         ("tests/net/test_udp_send.c", [], PLAIN),
+        ("tests/net/test_udp_receive.c", [], PLAIN),
         ("tests/net/test_udp.c", [], PLAIN),
         ("tests/conformance/conformance.c", ["udp"], PLAIN),
         ("tests/net/test_udp_share.c", [], PLAIN),
