@@ -769,6 +769,13 @@ static void groups_with_one_address(void **state) {
     assert_int_equal(fake.last_ah.grh.hop_limit, 1);
     assert_int_equal(cci_disconnect(two), CCI_SUCCESS);
     assert_int_equal(qp_of(right)->group_count, 1);
+    two = join(right, "verbs://239.77.8.1:65535", CCI_CONN_ATTR_UU_MC_RX); /* the last one that there is */
+    tx = join(left, "verbs://239.77.8.1:65535", CCI_CONN_ATTR_UU_MC_TX);
+    assert_int_equal(cci_send(tx, "last", 4, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    event = next_event(right, CCI_EVENT_RECV);
+    assert_ptr_equal(event->recv.connection, two);
+    cci_return_event(event);
+    assert_int_equal(cci_disconnect(two), CCI_SUCCESS);
     assert_int_equal(cci_disconnect(one), CCI_SUCCESS);
     assert_int_equal(qp_of(right)->group_count, 0);
 }
@@ -2546,6 +2553,35 @@ static void rc_too_long(void **state) {
     }
 }
 
+/* Unreliable messages of the largest size arrive; what is longer than was agreed to is dropped. */
+static void rc_unreliable_sizes(void **state) {
+    static const uint8_t bytes[65536];
+    uint32_t most, got = 0;
+    int side;
+    (void)state;
+    ends_open("");
+    ends_connect(CCI_CONN_ATTR_UU);
+    ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+    most = rc_side[0].newest->max_send_size;
+    assert_true(most > 100 && most == rc_side[1].newest->max_send_size);
+    for (side = 0; side < 2; side++) {
+        const uint32_t sizes[] = {0, 1, most - 1, most};
+        size_t i;
+        for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            got = rc_side[1 - side].got;
+            assert_int_equal(cci_send(rc_side[side].newest, bytes, sizes[i], NULL, 0), CCI_SUCCESS);
+            ENDS_AWAIT(rc_side[1 - side].got == got + 1);
+        }
+        got = rc_side[1 - side].got;
+        ((cci__rc_conn *)(void *)rc_side[1 - side].newest)->conn.pub.max_send_size = most - 1;
+        assert_int_equal(cci_send(rc_side[side].newest, bytes, most, NULL, 0), CCI_SUCCESS);
+        assert_int_equal(cci_send(rc_side[side].newest, bytes, most - 1, NULL, 0), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[side].done == 6 && rc_side[1 - side].got > got);
+        assert_int_equal(rc_side[1 - side].got, got + 1);
+        ((cci__rc_conn *)(void *)rc_side[1 - side].newest)->conn.pub.max_send_size = most;
+    }
+}
+
 /* A pair fails in the middle of a message, time and again: the buffer comes home each time. */
 static void rc_half_messages(void **state) {
     static const int late[] = {0, 1, 7, 400, -1};
@@ -3445,6 +3481,7 @@ int main(int argc, char **argv) {
         TEST(rc_late_request, "mode = rc: a late copy of a request opens nothing, however many connections have ended since"),
         TEST(rc_packet_size, "mode = rc: both sides use the smaller of their packet sizes"),
         TEST(rc_inline_sizes, "mode = rc: as many bytes travel inside of work requests as the adapter offers"),
+        TEST(rc_unreliable_sizes, "mode = rc: unreliable messages have any size up to the largest; what is longer is dropped"),
         TEST(rc_too_long, "mode = rc: a message longer than the peer had agreed to is dropped, and nothing else is lost"),
         TEST(rc_half_messages, "mode = rc: a queue pair that fails in the middle of a message loses no receive buffer"),
         TEST(rc_half_connected, "mode = rc: ... nor does one of a connection that was not opened in time"),
