@@ -2998,6 +2998,17 @@ static void rc_setups_in_calls(void **state) {
     talk(rc_side[0].newest, rc_side[1].newest, 1);
 }
 
+/* What statistics call active are the connections that have a queue pair. */
+static void rc_pairs_are_counted(int side) {
+    cci__rc *ep = rc_of(side);
+    uint32_t i, count = 0;
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
+        const cci__rc_conn *conn = (const cci__rc_conn *)(const void *)cci_conn_at(&ep->base.conns, i);
+        count += conn->conn.state != CCI_CONN_FREE && conn->qp != NULL;
+    }
+    assert_int_equal(ep->pairs, count);
+}
+
 /* Whatever ends while queue pairs are being made, nothing is left of it, and what did not end goes on. */
 static void rc_setups_interrupted(void **state) {
     static const struct timeval soon = {0, 3000};
@@ -3037,6 +3048,8 @@ static void rc_setups_interrupted(void **state) {
             rc_look(0);
             rc_look(1);
         }
+        if (right != NULL) rc_pairs_are_counted(1);
+        if (left != NULL) rc_pairs_are_counted(0);
         if (how == 2) {
             ENDS_AWAIT(rc_side[0].opened == 7 && rc_side[1].opened == 7);
             talk(rc_side[0].newest, rc_side[1].newest, 2);
