@@ -7983,6 +7983,21 @@ static int cci__rel_check_taken(const uint8_t *frame, uint32_t length) {
     return 1;
 }
 
+/* Does this part of a message, or of a remote write, lie in it? `length` bytes are there. */
+static int cci__rel_check_part(const uint8_t *frame, uint32_t length) {
+    uint32_t data = cci__load16(frame + 2);
+    if (length < 16 || data == 0) return 0;
+    if (frame[0] == CCI__FRAME_FRAGMENT)
+        return cci__load32(frame + 12) <= 0xffff && cci__load32(frame + 8) <= cci__load32(frame + 12) &&
+               data <= cci__load32(frame + 12) - cci__load32(frame + 8);
+    return length >= 48 && cci__load64(frame + 32) <= cci__load64(frame + 40) &&
+           data <= cci__load64(frame + 40) - cci__load64(frame + 32);
+}
+
+static int cci__rel_check_void(const uint8_t *frame, uint32_t length) {
+    return length >= 16 && cci__load32(frame + 8) > 0 && cci__load32(frame + 8) < 0x40000000;
+}
+
 /* The length of the frame at `frame`, of which `length` bytes are there, and whether it is sound; 0 if not. Frames
  * for other layers and PAD reach to the end. */
 static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
@@ -7994,19 +8009,11 @@ static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
     case CCI__FRAME_MESSAGE:
     case CCI__FRAME_SKIP: size = 8; break;
     case CCI__FRAME_FRAGMENT:
-        size = 16;
-        if (length < size || data == 0 || cci__load32(frame + 12) > 0xffff ||
-            cci__load32(frame + 8) > cci__load32(frame + 12) || data > cci__load32(frame + 12) - cci__load32(frame + 8))
-            return 0;
-        break;
     case CCI__FRAME_BULK:
-        size = 48;
-        if (length < size || data == 0 || cci__load64(frame + 32) > cci__load64(frame + 40) ||
-            data > cci__load64(frame + 40) - cci__load64(frame + 32))
-            return 0;
+        if (!cci__rel_check_part(frame, length)) return 0;
+        size = frame[0] == CCI__FRAME_BULK ? 48 : 16;
         break;
-    case CCI__FRAME_VOID:
-        return length >= 16 && cci__load32(frame + 8) > 0 && cci__load32(frame + 8) < 0x40000000 ? 16 : 0;
+    case CCI__FRAME_VOID: return cci__rel_check_void(frame, length) ? 16 : 0;
     case CCI__FRAME_ACK: return length >= 16 ? cci__pad8(16 + 4u * frame[1]) : 0;
     case CCI__FRAME_NACK:
     case CCI__FRAME_PING: return 8;

@@ -12594,13 +12594,17 @@ typedef struct cci__sisci_section {
     int library_key, adapter_key, has_provider;
 } cci__sisci_section;
 
-/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
-static const char *cci__sisci_take_key(void *user, int index, const char *key, const char *value, char *range,
-                                       size_t size) {
-    cci__sisci_section *section = (cci__sisci_section *)user;
-    cci__sisci_device *d = &section->device;
-    size_t i, length = strlen(value);
-    section->adapter_key = strcmp(key, "adapter") == 0 ? index : section->adapter_key;
+/* A text of at least one character that fits. */
+static int cci__sisci_copy_text(char *to, size_t size, const char *text) {
+    size_t length = strlen(text);
+    memcpy(to, text, length < size ? length + 1 : 0);
+    return length > 0 && length < size;
+}
+
+/* Takes one key whose value is a number; says what cci__sisci_take_key() does. */
+static const char *cci__sisci_take_number_key(cci__sisci_device *d, const char *key, const char *value, char *range,
+                                              size_t size) {
+    size_t i;
     for (i = 0; i < sizeof cci__sisci_keys / sizeof cci__sisci_keys[0]; i++) {
         const cci__sisci_key *k = &cci__sisci_keys[i];
         uint32_t n = cci__sisci_number(value);
@@ -12614,14 +12618,29 @@ static const char *cci__sisci_take_key(void *user, int index, const char *key, c
                  strcmp(key, "ring") ? "" : ", a power of two");
         return range;
     }
-    if (strcmp(key, "directory") == 0) {
-        memcpy(d->directory, value, length < sizeof d->directory ? length + 1 : 0);
-        return length > 0 && length < sizeof d->directory ? NULL : "a path of 1 to 80 bytes";
-    }
-    if (strcmp(key, "group") == 0) {
-        memcpy(d->group, value, length < sizeof d->group ? length + 1 : 0);
-        return length > 0 && length < sizeof d->group ? NULL : "the name or number of a group";
-    }
+    return "";
+}
+
+static const char *cci__sisci_take_rma_mode(cci__sisci_device *d, const char *value) {
+    static const char *const modes[] = {"auto", "map", "copy", "bounce"};
+    for (d->rma_mode = 0; d->rma_mode < 4; d->rma_mode++)
+        if (strcmp(value, modes[d->rma_mode]) == 0) return NULL;
+    return "auto, map, copy or bounce";
+}
+
+/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
+static const char *cci__sisci_take_key(void *user, int index, const char *key, const char *value, char *range,
+                                       size_t size) {
+    cci__sisci_section *section = (cci__sisci_section *)user;
+    cci__sisci_device *d = &section->device;
+    size_t length = strlen(value);
+    const char *wanted = cci__sisci_take_number_key(d, key, value, range, size);
+    section->adapter_key = strcmp(key, "adapter") == 0 ? index : section->adapter_key;
+    if (!wanted || *wanted) return wanted;
+    if (strcmp(key, "directory") == 0)
+        return cci__sisci_copy_text(d->directory, sizeof d->directory, value) ? NULL : "a path of 1 to 80 bytes";
+    if (strcmp(key, "group") == 0)
+        return cci__sisci_copy_text(d->group, sizeof d->group, value) ? NULL : "the name or number of a group";
     if (strcmp(key, "progress") == 0) {
         d->progress_thread = strcmp(value, "thread") == 0;
         return d->progress_thread || strcmp(value, "poll") == 0 ? NULL : "thread or poll";
@@ -12636,13 +12655,7 @@ static const char *cci__sisci_take_key(void *user, int index, const char *key, c
         d->sci = strcmp(value, "vendor") == 0 ? &cci__sisci_library.provider : &cci__sci_software;
         return d->sci != &cci__sci_software || strcmp(value, "software") == 0 ? NULL : "software or vendor";
     }
-    if (strcmp(key, "rma") == 0) {
-        static const char *const modes[] = {"auto", "map", "copy", "bounce"};
-        for (d->rma_mode = 0; d->rma_mode < 4; d->rma_mode++)
-            if (strcmp(value, modes[d->rma_mode]) == 0) return NULL;
-        return "auto, map, copy or bounce";
-    }
-    return "";
+    return strcmp(key, "rma") == 0 ? cci__sisci_take_rma_mode(d, value) : "";
 }
 
 /* A device of an adapter is up when its library can be opened and has the adapter; gives why it is not. */

@@ -1520,12 +1520,17 @@ static int cci__udp_parse_choice(const char *text, const char *zero, const char 
     return *choice || strcmp(text, zero) == 0;
 }
 
-/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
-static const char *cci__udp_take_key(void *device, int index, const char *key, const char *value, char *range,
-                                     size_t size) {
-    cci__udp_device *d = (cci__udp_device *)device;
-    size_t i, length = strlen(value);
-    (void)index;
+/* A text of at least one character that fits. */
+static int cci__udp_copy_text(char *to, size_t size, const char *text) {
+    size_t length = strlen(text);
+    memcpy(to, text, length < size ? length + 1 : 0);
+    return length > 0 && length < size;
+}
+
+/* Takes one key whose value is a number; says what cci__udp_take_key() does. */
+static const char *cci__udp_take_number_key(cci__udp_device *d, const char *key, const char *value, char *range,
+                                            size_t size) {
+    size_t i;
     for (i = 0; i < sizeof cci__udp_keys / sizeof cci__udp_keys[0]; i++) {
         const cci__udp_key *k = &cci__udp_keys[i];
         uint64_t n;
@@ -1539,19 +1544,27 @@ static const char *cci__udp_take_key(void *device, int index, const char *key, c
         snprintf(range, size, "a number from %lu to %lu", (unsigned long)k->smallest, (unsigned long)k->largest);
         return range;
     }
+    return "";
+}
+
+/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
+static const char *cci__udp_take_key(void *device, int index, const char *key, const char *value, char *range,
+                                     size_t size) {
+    cci__udp_device *d = (cci__udp_device *)device;
+    const char *wanted = cci__udp_take_number_key(d, key, value, range, size);
+    (void)index;
+    if (!wanted || *wanted) return wanted;
     if (strcmp(key, "ip") == 0) return cci__udp_parse_ip(value, d) ? NULL : "an IPv4 or IPv6 address";
     if (strcmp(key, "mac") == 0)
         return cci__udp_parse_mac(value, d) ? NULL : "a hardware address like 00:11:22:33:44:55";
-    if (strcmp(key, "interface") == 0) {
-        memcpy(d->interface_name, value, length < sizeof d->interface_name ? length + 1 : 0);
-        return length > 0 && length < sizeof d->interface_name ? NULL : "the name of an interface (1 to 15 characters)";
-    }
-    if (strcmp(key, "congestion") == 0) {
-        memcpy(d->congestion, value, length < sizeof d->congestion ? length + 1 : 0);
-        return length > 0 && length < sizeof d->congestion && cci_congestion_known(value)
+    if (strcmp(key, "interface") == 0)
+        return cci__udp_copy_text(d->interface_name, sizeof d->interface_name, value)
+                   ? NULL
+                   : "the name of an interface (1 to 15 characters)";
+    if (strcmp(key, "congestion") == 0)
+        return cci__udp_copy_text(d->congestion, sizeof d->congestion, value) && cci_congestion_known(value)
                    ? NULL
                    : "a congestion control that cci.h has";
-    }
     if (strcmp(key, "progress") == 0)
         return cci__udp_parse_choice(value, "poll", "thread", &d->progress_thread) ? NULL : "thread or poll";
     if (strcmp(key, "offload") == 0) return cci__udp_parse_choice(value, "off", "on", &d->offload) ? NULL : "on or off";

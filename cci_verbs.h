@@ -1538,12 +1538,17 @@ static int cci__verbs_parse_ip(const char *text, cci__verbs_device *d) {
     return d->ip_family != 0;
 }
 
-/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
-static const char *cci__verbs_take_key(void *device, int index, const char *key, const char *value, char *range,
-                                       size_t size) {
-    cci__verbs_device *d = (cci__verbs_device *)device;
-    size_t i, length = strlen(value);
-    (void)index;
+/* A text of at least one character that fits. */
+static int cci__verbs_copy_text(char *to, size_t size, const char *text) {
+    size_t length = strlen(text);
+    memcpy(to, text, length < size ? length + 1 : 0);
+    return length > 0 && length < size;
+}
+
+/* Takes one key whose value is a number; says what cci__verbs_take_key() does. */
+static const char *cci__verbs_take_number_key(cci__verbs_device *d, const char *key, const char *value, char *range,
+                                              size_t size) {
+    size_t i;
     for (i = 0; i < sizeof cci__verbs_keys / sizeof cci__verbs_keys[0]; i++) {
         const cci__verbs_key *k = &cci__verbs_keys[i];
         uint64_t n;
@@ -1555,25 +1560,32 @@ static const char *cci__verbs_take_key(void *device, int index, const char *key,
         snprintf(range, size, "a number from %lu to %lu", (unsigned long)k->smallest, (unsigned long)k->largest);
         return range;
     }
-    if (strcmp(key, "device") == 0) {
-        memcpy(d->name, value, length < sizeof d->name ? length + 1 : 0);
-        return length > 0 && length < sizeof d->name ? NULL : "the name of a device (1 to 63 characters)";
-    }
-    if (strcmp(key, "interface") == 0) {
-        memcpy(d->interface_name, value, length < sizeof d->interface_name ? length + 1 : 0);
-        return length > 0 && length < sizeof d->interface_name ? NULL : "the name of an interface (1 to 15 characters)";
-    }
+    return "";
+}
+
+/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
+static const char *cci__verbs_take_key(void *device, int index, const char *key, const char *value, char *range,
+                                       size_t size) {
+    cci__verbs_device *d = (cci__verbs_device *)device;
+    const char *wanted = cci__verbs_take_number_key(d, key, value, range, size);
+    (void)index;
+    if (!wanted || *wanted) return wanted;
+    if (strcmp(key, "device") == 0)
+        return cci__verbs_copy_text(d->name, sizeof d->name, value) ? NULL
+                                                                    : "the name of a device (1 to 63 characters)";
+    if (strcmp(key, "interface") == 0)
+        return cci__verbs_copy_text(d->interface_name, sizeof d->interface_name, value)
+                   ? NULL
+                   : "the name of an interface (1 to 15 characters)";
     if (strcmp(key, "ip") == 0) return cci__verbs_parse_ip(value, d) ? NULL : "an IPv4 or IPv6 address";
     if (strcmp(key, "mtu") == 0) return cci__verbs_parse_mtu(value, &d->mtu) ? NULL : "256, 512, 1024, 2048 or 4096";
     if (strcmp(key, "mode") == 0) return cci__verbs_parse_choice(value, "rc", "ud", &d->mode) ? NULL : "rc or ud";
     if (strcmp(key, "progress") == 0)
         return cci__verbs_parse_choice(value, "poll", "thread", &d->progress_thread) ? NULL : "thread or poll";
-    if (strcmp(key, "congestion") == 0) {
-        memcpy(d->congestion, value, length < sizeof d->congestion ? length + 1 : 0);
-        return length > 0 && length < sizeof d->congestion && cci_congestion_known(value)
+    if (strcmp(key, "congestion") == 0)
+        return cci__verbs_copy_text(d->congestion, sizeof d->congestion, value) && cci_congestion_known(value)
                    ? NULL
                    : "a congestion control that cci.h has";
-    }
     return "";
 }
 
