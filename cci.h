@@ -7696,52 +7696,96 @@ static int cci__rel_complete_part(cci_rel_t *rel, const uint8_t *frame, uint64_t
     return 1;
 }
 
+/* May a run with these numbers come in? If its beginning was withdrawn or came in another packet, *skip are to be left
+ * out. Else *outcome says what becomes of it. */
+static int cci__rel_wants_run(cci_rel_t *rel, uint64_t first, uint64_t last, uint64_t *skip, int *outcome) {
+    int have = cci__rel_have(rel, first, last);
+    *outcome = have == CCI__RANGE_OLD ? CCI__TAKEN : CCI__REFUSED;
+    if (have == CCI__RANGE_OLD) return 0; /* once more; it only wants its acknowledgement */
+    if (CCI__UNLIKELY(rel->leaving)) {
+        rel->leaving = 2;
+        return 0;
+    }
+    if (have != CCI__RANGE_MIXED) return 1;
+    if (first >= rel->expected ||
+        (!rel->ordered && cci__ranges_test(rel->sequences, rel->sequence_count, rel->expected, last) != CCI__RANGE_NEW))
+        return 0;
+    *skip = rel->expected - first;
+    return 1;
+}
+
+/* Where a run with these numbers belongs among those that wait for what comes before them. NULL if one of them has some
+ * of its messages; *outcome says whether it has all. */
+static cci_rel_run_t **cci__rel_place_early(cci_rel_t *rel, uint64_t first, uint64_t last, int *outcome) {
+    cci_rel_run_t **at = &rel->early;
+    uint64_t other;
+    if (rel->early && rel->early_last && /* mostly behind all others */
+        cci__expand32(CCI__RUN_SEQUENCE(rel->early_last), rel->expected) + rel->early_last->count <= first)
+        at = &rel->early_last->next;
+    while (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) + (*at)->count <= first) at = &(*at)->next;
+    if (!*at) return at;
+    other = cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected);
+    if (other >= last) return at;
+    *outcome = other <= first && last <= other + (*at)->count ? CCI__TAKEN : CCI__REFUSED;
+    return NULL;
+}
+
+/* There is no buffer for a run: but a message that came in part has one, and may be completed from the packet. */
+static int cci__rel_lacks_buffer(cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint32_t count, uint64_t skip) {
+    int in_order = first <= rel->expected;
+    if (cci__rel_complete_part(rel, frame, first, skip) && count == skip + 1) return CCI__TAKEN;
+    if (in_order || !rel->ordered) cci__rel_nack(rel, cci__max64(first, rel->expected), CCI_ERR_RNR);
+    if (in_order && !cci__rel_has_due_part(rel)) rel->advanced = 1; /* it is not its fault that it gets no further */
+    return CCI__REFUSED;
+}
+
+/* A run that is due is delivered on an ordered connection, another one waits at its place. */
+static void cci__rel_take_ordered(cci_rel_t *rel, cci_rel_run_t *run, cci_rel_run_t **place, uint64_t last,
+                                  int is_due) {
+    if (!is_due) {
+        run->next = *place;
+        *place = run;
+        cci__rel_hold_buffer(rel, 1);
+        if (!run->next) rel->early_last = run;
+        return;
+    }
+    rel->expected = last;
+    cci__rel_deliver_ordered(rel, run);
+    if (CCI__UNLIKELY(rel->early || !cci__list_empty(&rel->parts))) cci__rel_advance(rel);
+}
+
+/* On an unordered connection a run waits for remote writes alone. */
+static void cci__rel_take_unordered(cci_rel_t *rel, cci_rel_run_t *run, uint64_t first, uint64_t last, int waits) {
+    cci__rel_drop_parts(rel, first, last); /* pieces of what is here as a whole */
+    (void)cci__rel_take(rel, first, last);
+    if (CCI__UNLIKELY(waits)) {
+        run->next = rel->early;
+        rel->early = run;
+        cci__rel_hold_buffer(rel, 1);
+    } else {
+        cci__rel_deliver_unordered(rel, run, last - run->count);
+    }
+    if (CCI__UNLIKELY(rel->early != NULL)) cci__rel_unblock(rel);
+}
+
 /* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. */
 static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count,
                               int has_bulk, void *buffer) {
     uint64_t first = cci__expand32(cci__load32(bytes + begin + 4), rel->expected), last = first + count, skip = 0;
-    cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes, **at = &rel->early;
-    int in_order, have, waits = 0;
+    cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes, **place = NULL;
+    int in_order = 1, waits = 0, outcome;
     if (!rel->reliable) {
         if (has_bulk || !rel->pool->sink->keep(rel->user, buffer, 1)) /* nothing comes before it: it is due */
             return CCI__REFUSED;
-        in_order = 1;
     } else {
-        have = cci__rel_have(rel, first, last);
-        if (have == CCI__RANGE_OLD) return CCI__TAKEN; /* once more; it only wants its acknowledgement */
-        if (CCI__UNLIKELY(rel->leaving)) {
-            rel->leaving = 2;
-            return CCI__REFUSED;
-        }
-        if (have == CCI__RANGE_MIXED) {
-            if (first >= rel->expected || (!rel->ordered && cci__ranges_test(rel->sequences, rel->sequence_count,
-                                                                             rel->expected, last) != CCI__RANGE_NEW))
-                return CCI__REFUSED;
-            skip = rel->expected - first; /* its beginning was withdrawn or came in another packet */
-        }
+        if (!cci__rel_wants_run(rel, first, last, &skip, &outcome)) return outcome;
         in_order = first <= rel->expected;
         if (!rel->ordered && !in_order) waits = cci__rel_must_wait(rel, bytes + begin, first, last);
-        if (rel->ordered && !in_order) {
-            if (rel->early && rel->early_last && /* mostly behind all others */
-                cci__expand32(CCI__RUN_SEQUENCE(rel->early_last), rel->expected) + rel->early_last->count <= first)
-                at = &rel->early_last->next;
-            while (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) + (*at)->count <= first)
-                at = &(*at)->next;
-            if (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) < last)
-                return cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) <= first &&
-                               last <= cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) + (*at)->count
-                           ? CCI__TAKEN
-                           : CCI__REFUSED;
-        }
+        if (rel->ordered && !in_order && !(place = cci__rel_place_early(rel, first, last, &outcome))) return outcome;
         if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, skip, 1)) return CCI__REFUSED;
         if (!cci__rel_room_for(rel, first, last)) return CCI__REFUSED;
-        if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !waits))) {
-            if (cci__rel_complete_part(rel, bytes + begin, first, skip) && count == skip + 1) return CCI__TAKEN;
-            if (in_order || !rel->ordered) cci__rel_nack(rel, cci__max64(first, rel->expected), CCI_ERR_RNR);
-            if (in_order && !cci__rel_has_due_part(rel))
-                rel->advanced = 1; /* it is not its fault that it gets no further */
-            return CCI__REFUSED;
-        }
+        if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !waits)))
+            return cci__rel_lacks_buffer(rel, bytes + begin, first, count, skip);
         if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, skip, 0);
     }
     run->buffer = buffer;
@@ -7749,29 +7793,12 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     run->end = (uint16_t)end;
     run->count = count;
     for (; skip > 0; skip--) cci_rel_run_skip(run);
-    if (!rel->reliable) {
+    if (!rel->reliable)
         cci__rel_deliver(rel, run);
-    } else if (rel->ordered && !in_order) {
-        run->next = *at;
-        *at = run;
-        cci__rel_hold_buffer(rel, 1);
-        if (!run->next) rel->early_last = run;
-    } else if (rel->ordered) {
-        rel->expected = last;
-        cci__rel_deliver_ordered(rel, run);
-        if (CCI__UNLIKELY(rel->early || !cci__list_empty(&rel->parts))) cci__rel_advance(rel);
-    } else {
-        cci__rel_drop_parts(rel, first, last); /* pieces of what is here as a whole */
-        (void)cci__rel_take(rel, first, last);
-        if (CCI__UNLIKELY(waits)) {
-            run->next = rel->early;
-            rel->early = run;
-            cci__rel_hold_buffer(rel, 1);
-        } else {
-            cci__rel_deliver_unordered(rel, run, last - run->count);
-        }
-        if (CCI__UNLIKELY(rel->early != NULL)) cci__rel_unblock(rel);
-    }
+    else if (rel->ordered)
+        cci__rel_take_ordered(rel, run, place, last, in_order);
+    else
+        cci__rel_take_unordered(rel, run, first, last, waits);
     return CCI__TAKEN;
 }
 

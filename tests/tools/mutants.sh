@@ -116,7 +116,7 @@ in_function() {
     printf '/^[A-Za-z].*[ *]%s(/,/^}/ { %s }' "$1" "$2"
 }
 
-mutant 'no check for duplicates' "$(in_function cci__rel_input_run 's/if (have == CCI__RANGE_OLD)/if (0)/')"
+mutant 'no check for duplicates' "$(in_function cci__rel_wants_run 's/if (have == CCI__RANGE_OLD)/if (0)/')"
 mutant 'acknowledged though refused' "$(in_function cci_rel_input 's/if (outcome == CCI__REFUSED)/if (0)/')"
 mutant 'one byte beyond the end of a registration' \
     "$(in_function cci_rma_address 's/offset > found->length - length/offset > found->length - length + 1/')"
