@@ -25,7 +25,8 @@ help:
 	@echo 'make check      the quick ones of them, while working'
 	@echo 'make soak       many endpoints on a bad simulated network, SECONDS_TO_RUN=600 of them; a failure prints how to replay it;'
 	@echo '                before it, processes that are killed and stopped while they talk over sisci://'
-	@echo 'make mutants    small deliberate bugs in a copy of cci.h, each of which the soak test must find'
+	@echo 'make mutants    small deliberate bugs in a copy of cci.h, each of which the soak test must find; then RANDOM_MUTANTS=10'
+	@echo '                random changes of each header, RANDOM_SEED=1, and which of them no test notices; an hour'
 	@echo 'make bench      measure side by side with raw sockets'
 	@echo 'make bench-verbs  measure RDMA side by side with perftest, in a virtual machine'
 	@echo 'make plots      draw how well bad networks are used: goodput, latency and shares (simulated)'
@@ -63,8 +64,12 @@ soak: build/soak build/soak_sisci
 	build/soak_sisci --first $(SOAK_SEED) --seconds $$(($(SECONDS_TO_RUN) / 5))
 	build/soak --first $(SOAK_SEED) --seconds $(SECONDS_TO_RUN)
 
+RANDOM_MUTANTS = 10
+RANDOM_SEED = 1
 mutants:
 	@sh tests/tools/mutants.sh
+	@for each in cci_udp.h cci_verbs.h cci_sisci.h cci.h; do \
+		python3 tests/tools/random_mutants.py -n $(RANDOM_MUTANTS) -s $(RANDOM_SEED) "$$each" || exit; done
 
 bench:
 	@sh tests/bench/bench.sh

@@ -6576,7 +6576,7 @@ static int cci__rel_output_lost_run(cci_rel_t *rel, cci_rel_packet_t *packet, cc
     return 1;
 }
 
-/* Has a lost piece become too long for the path, with too few records for its parts, of which there are up to two more? */
+/* Has a lost piece become too long for the path, with too few records for its parts? It gets up to two more. */
 static int cci__rel_lacks_records(const cci_rel_t *rel, const cci_rel_sent_t *sent) {
     const cci_rel_item_t *item = sent->item;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
