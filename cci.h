@@ -17430,6 +17430,17 @@ static const char *cci__scheme_fault(const char *uri, const cci_transport_t *own
     return "it needs an endpoint of another device; this one's transport is ";
 }
 
+#ifndef CCI_NO_NAMES
+/* What is wrong with the name behind a slash, if that is it. */
+static const char *cci__name_fault(const char *address, const char *slash, const char *colon) {
+    if (slash == address) return "it has no host";
+    if (strspn(slash + 1, "0123456789") < strlen(slash + 1))
+        return "behind the host stands either :port, or / and a name of 1 to 120 bytes of UTF-8";
+    if (slash[1] == '\0') return "it has no name of a service behind /";
+    return colon == NULL ? "a port stands behind a colon, not behind /" : NULL;
+}
+#endif
+
 /* What is wrong with the part behind "://": host and port, or node and service. */
 static const char *cci__address_fault(const char *address, int status) {
     const char *bracket = strrchr(address, ']'), *colon = strrchr(bracket != NULL ? bracket : address, ':');
@@ -17437,15 +17448,10 @@ static const char *cci__address_fault(const char *address, int status) {
     const char *digit;
 #ifndef CCI_NO_NAMES
     const char *slash = strchr(bracket != NULL ? bracket : address, '/');
+    const char *fault = status != CCI_EADDRNOTAVAIL && slash != NULL ? cci__name_fault(address, slash, colon) : NULL;
+    if (fault != NULL) return fault;
 #endif
     if (status == CCI_EADDRNOTAVAIL) return "no such host, or none that this device can reach";
-#ifndef CCI_NO_NAMES
-    if (slash != NULL && slash == address) return "it has no host";
-    if (slash != NULL && strspn(slash + 1, "0123456789") < strlen(slash + 1))
-        return "behind the host stands either :port, or / and a name of 1 to 120 bytes of UTF-8";
-    if (slash != NULL && slash[1] == '\0') return "it has no name of a service behind /";
-    if (slash != NULL && colon == NULL) return "a port stands behind a colon, not behind /";
-#endif
     if (colon == NULL) return "it has no port";
     if (colon == address) return "it has no host";
     if (bracket == NULL && strchr(address, ':') != colon) return "an IPv6 address stands in brackets, [address]:port";

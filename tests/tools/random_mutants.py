@@ -49,6 +49,7 @@ TESTS = {
         ("tests/sisci/test_sisci.c", [], PLAIN),
         ("tests/sisci/test_sisci_links.c", [], PLAIN),
         ("tests/conformance/conformance.c", ["sisci"], PLAIN),
+        ("tests/conformance/conformance.c", ["sisci-mapped"], PLAIN),
         ("tests/sisci/test_sisci_ends.c", [], PLAIN),
         ("tests/sisci/test_sisci_succession.c", [], PLAIN),
         ("tests/sisci/test_sisci_links.c", [], SANITIZED),
@@ -149,8 +150,8 @@ def end_children():
 
 def run(place, binary, arguments, patience):
     """What a program of tests says: None, or how it noticed. patience: (seconds, seconds without a line)."""
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", TMPDIR=os.path.abspath(place + "/tmp"))
-    os.makedirs(place + "/tmp", exist_ok=True)
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", TMPDIR=os.path.abspath(os.path.join(place, "scratch")))
+    os.makedirs(os.path.join(place, "scratch"), exist_ok=True)
     began = heard = time.monotonic()
     noticed, test, rest, longest = None, "", b"", 0.0
     with subprocess.Popen([binary, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
