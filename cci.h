@@ -7356,6 +7356,12 @@ static void cci__rel_settle_late(cci_rel_t *rel, uint64_t now_ns) {
     cci__rel_free_late(rel);
 }
 
+/* On an unordered connection: did the packet have an acknowledgement in it of what had been delivered? */
+static int cci__rel_had_ack(const cci_rel_t *rel, const cci_rel_sent_t *sent) {
+    return !rel->ordered && sent->number >= rel->by.unsure_from && sent->fragment == 0 && sent->item &&
+           (sent->item->flags & CCI__ITEM_ANSWER);
+}
+
 /* An ACK of `length` bytes at most; 0 if it is malformed. */
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
@@ -7381,9 +7387,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         sent_ns = sent->time_ns;
         if (CCI__UNLIKELY(sent->number < overtaken)) cci__rel_reordered(rel, sent_ns, now_ns);
         rel->probes = 0;
-        if (CCI__UNLIKELY(rel->unsure) && !rel->ordered && sent->number >= rel->by.unsure_from && sent->fragment == 0 &&
-            sent->item && (sent->item->flags & CCI__ITEM_ANSWER))
-            rel->unsure = rel->untold = 0; /* the packet had an acknowledgement in it */
+        if (CCI__UNLIKELY(rel->unsure) && cci__rel_had_ack(rel, sent)) rel->unsure = rel->untold = 0;
         cci__rel_acked(rel, sent, now_ns);
     }
     if (now_ns > sample_ns) cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, cci__load16(frame + 2), now_ns);

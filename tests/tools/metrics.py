@@ -20,7 +20,7 @@ BOUNDS = [
     ("longest line", 120, {}),
     ("longest function", 60, {"cci.h": 101}),
     ("highest complexity", 20, {"cci.h": 56, "cci_verbs.h": 24, "cci_sisci.h": 37}),
-    ("functions above a complexity of 20", 0, {"cci.h": 11, "cci_verbs.h": 4, "cci_sisci.h": 8}),
+    ("functions above a complexity of 20", 0, {"cci.h": 10, "cci_verbs.h": 4, "cci_sisci.h": 8}),
     ("most parameters", 7, {"cci.h": 10, "cci_verbs.h": 9, "cci_sisci.h": 9}),
     (f"sections above {MANY_LINES} lines that do not list their parts", 0, {"cci.h": 7, "cci_verbs.h": 1, "cci_sisci.h": 1}),
 ]  # fmt: skip

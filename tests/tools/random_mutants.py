@@ -132,6 +132,8 @@ def build(place, source, flags, binary):
     """Compiles one at a time, however many changes are under way."""
     with open(OUT + "/lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        # What is built in another folder must be the same code.
+        flags = [*flags, f"-ffile-prefix-map={place}=.", "-Wl,--build-id=none"]
         command = [os.environ.get("CC", "cc"), "-std=gnu11", "-w", *flags, "-I" + place, "-I.", "-o", binary, source]
         return subprocess.run([*command, "-lcmocka", "-pthread"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
@@ -208,7 +210,7 @@ def attempt(header, change, tests):
                 return "refused" if number == 0 else "noticed", "by the compiler", []
             built = (source, flags)
         with open(binary, "rb") as file:
-            code = file.read().replace(place.encode(), b"")
+            code = file.read()
         if change and number == 0 and hash_of(code) == digest:
             return "same", "", []
         noticed, took, longest = run(place, binary, arguments, patience)
