@@ -303,7 +303,7 @@ static void calm(void) {
     if (count_open() > 0) {
         tiny_fail("what is under way has not ended", count_open());
     }
-    run_for(SEC);
+    run_for(10 * SEC); /* numbers that were withdrawn are repeated after pauses too, and what was kept waits for them */
     check_arrived();
     for (i = 0; i < tiny_talk_count; i++) {
         for (at = 0; at < 2; at++) {
