@@ -6503,7 +6503,7 @@ static void cci__rel_sort_lost(cci_rel_t *rel) {
 }
 
 /* What does not fit into the packet of a lost piece: `length` bytes at `offset` of its item get a record of their own,
- * which comes behind another one, or last. NULL: there is no record left. */
+ * which comes behind another one, or last. There is one: cci__rel_lacks_records() has seen to it. */
 static cci_rel_sent_t *cci__rel_add_rest(cci_rel_t *rel, cci_rel_item_t *item, const cci_rel_sent_t *behind,
                                          uint64_t offset, uint32_t length) {
     cci_rel_sent_t *rest = cci__rel_new_record(rel, item);
@@ -6576,15 +6576,23 @@ static int cci__rel_output_lost_run(cci_rel_t *rel, cci_rel_packet_t *packet, cc
     return 1;
 }
 
+/* Are there two, or is there memory for them? */
+static int cci__rel_has_two_records(cci_rel_pool_t *pool) {
+    const cci_list_t *records = &pool->records;
+    return cci__rel_has(pool, records, CCI_REL_RECORDS) &&
+           (records->next->next != records || (pool->more && pool->more(pool, CCI_REL_RECORDS)));
+}
+
 /* Has a lost piece become too long for the path, with too few records for its parts? It gets up to two more. */
-static int cci__rel_lacks_records(const cci_rel_t *rel, const cci_rel_sent_t *sent) {
+static int cci__rel_lacks_records(cci_rel_t *rel, const cci_rel_sent_t *sent) {
     const cci_rel_item_t *item = sent->item;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
     uint32_t most =
         item->flags & CCI__ITEM_ANSWER ? cci__rel_answer_limit(rel) - 8u * rel->nack_count : rel->mtu - CCI_REL_HEADER;
     return !(item->flags & CCI__ITEM_VOID) && sent->length > most - frame &&
            (rel->pool->record_free < 2 ||
-            !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total));
+            !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total) ||
+            !cci__rel_has_two_records(rel->pool));
 }
 
 /* Sends again one piece of what was lost. */

@@ -1600,12 +1600,17 @@ static void test_a_path_that_becomes_shorter_loses_nothing(void **state) {
     }
 }
 
+static int no_more(cci_rel_pool_t *pool, int what) {
+    (void)pool, (void)what;
+    return 0;
+}
+
 /* A lost piece that has become too long for the path goes in several, and each needs a record. There are some, but a
- * connection that holds most of all gets no more of them: then the item begins anew, and nothing of it is forgotten. */
-static void test_a_path_that_becomes_shorter_loses_nothing_when_the_share_of_records_is_used_up(void **state) {
+ * connection that holds most of all gets no more of them; or there could be more (`lacks_memory`), but there is no
+ * memory now. Then the item begins anew, and nothing of it is forgotten. */
+static void path_becomes_shorter_with_few_records(int lacks_memory) {
     static uint8_t memory[60000];
     uint32_t seed, n, scarce = 0;
-    (void)state;
     for (seed = 0; seed < 24; seed++) {
         world_t *w = world_of_few_records(860 + seed, attributes[seed % 2], MTU_MAX, 1200, 12 + seed % 3 * 4);
         side_t *s = &w->side[0];
@@ -1614,6 +1619,11 @@ static void test_a_path_that_becomes_shorter_loses_nothing_when_the_share_of_rec
             run_for(w, 20 * MS);
         }
         assert_true(s->rel.mtu > 8000);
+        if (lacks_memory) {
+            s->pool.more = no_more;
+            s->pool.record_total += 10000;
+            s->pool.record_free += 10000;
+        }
         fill_memory(memory, 0, sizeof memory, seed);
         for (n = 0; n < 24; n++) {
             if (seed / 2 % 3 == 0) {
@@ -1627,8 +1637,10 @@ static void test_a_path_that_becomes_shorter_loses_nothing_when_the_share_of_rec
         w->path_mtu = 1300;
         s->rel.flow.window = 1u << 20; /* only the records end it */
         side_output(s);
-        scarce += s->pool.record_free > 0 &&
-                  !cci__share_for_long(s->rel.record_count, s->pool.record_free, s->pool.record_total);
+        if (lacks_memory ? cci__list_empty(&s->pool.records)
+                         : s->pool.record_free > 0 && !cci__share_for_long(s->rel.record_count, s->pool.record_free,
+                                                                           s->pool.record_total))
+            scarce++;
         if (!run_until_idle(w, 60000 * MS)) fail_msg("seed %u: a part of a lost piece is never sent again", seed);
         assert_int_equal(s->rel.mtu, 1200);
         assert_all_well(s);
@@ -1638,6 +1650,16 @@ static void test_a_path_that_becomes_shorter_loses_nothing_when_the_share_of_rec
         world_end(w);
     }
     assert_true(scarce > 4);
+}
+
+static void test_a_path_that_becomes_shorter_loses_nothing_when_the_share_of_records_is_used_up(void **state) {
+    (void)state;
+    path_becomes_shorter_with_few_records(0);
+}
+
+static void test_a_path_that_becomes_shorter_loses_nothing_without_memory_for_records(void **state) {
+    (void)state;
+    path_becomes_shorter_with_few_records(1);
 }
 
 /* Small packets pass a black hole, and their acknowledgements must not hide that large ones don't. */
@@ -2449,6 +2471,7 @@ int main(void) {
         cmocka_unit_test(test_a_longer_path_is_found_by_probes),
         cmocka_unit_test(test_a_path_that_becomes_shorter_loses_nothing),
         cmocka_unit_test(test_a_path_that_becomes_shorter_loses_nothing_when_the_share_of_records_is_used_up),
+        cmocka_unit_test(test_a_path_that_becomes_shorter_loses_nothing_without_memory_for_records),
         cmocka_unit_test(test_a_shorter_path_is_noticed_beside_small_messages),
         cmocka_unit_test(test_a_message_that_comes_whole_and_in_pieces_leaves_nothing_behind),
         cmocka_unit_test(test_traffic_goes_on_after_pauses),
