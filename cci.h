@@ -4898,6 +4898,7 @@ extern "C" {
 #define CCI__REL_STREAM 262144u /* bytes in a row that make a stream */
 #define CCI__REL_NAGLE_NS (50 * 1000u)
 #define CCI__REL_REORDER_ROUNDS 16u          /* round trips that the reordering window keeps its width without need */
+#define CCI__REL_ANSWER_NS (2000 * CCI__MS)  /* a time-out waits for the answer to the last try, at most */
 #define CCI__REL_ABSENCE_NS (2000 * CCI__MS) /* then a receiver with a gap asks whether the peer is still there */
 
 typedef struct cci_rel cci_rel_t;
@@ -8325,6 +8326,7 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
  * wait? */
 static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
     uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
+    most_ns = cci__min64(most_ns, CCI__REL_ANSWER_NS);
     if (!rel->rnr || rel->in_flight == 0 || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
         rel->overdue_ns = 0;
         return 0;
