@@ -201,6 +201,10 @@ compare_blocking() {
     fi
     awk -v v="$value" -v p="$polled" 'BEGIN { printf "raw-blocking %.10g\ncci-blocking %.10g\nratio-blocking %.10g\n", p, v, v / p }' \
         >>"$data"
+    asleep=$(sleeper stream 900)
+    polled=$(sleeper stream-poll 900)
+    [ -z "$asleep" ] || [ -z "$polled" ] ||
+        awk -v v="$asleep" -v p="$polled" 'BEGIN { printf "stream-blocking %.10g\n", v / p }' >>"$data"
 }
 
 beside() {
@@ -479,6 +483,7 @@ END {
     other("batched-sleep1", "raw UDP, up to 64 datagrams to a system call (recvmmsg, sendmmsg), 1 in flight", "ratio")
     other("batched-sleep16", "the same, 16 in flight", "ratio")
     other("batched-sleep1000", "the same, 1,000 in flight", "ratio")
+    other("stream-blocking", "64 B messages one way, 900 in a datagram: raw UDP asleep, beside raw UDP polling", "ratio")
     other("polled-sleep1", "CCI polling, 64 B requests and replies, 1 in flight", "msg")
     other("polled-sleep16", "the same, 16 in flight", "msg")
     other("polled-sleep1000", "the same, 1,000 in flight", "msg")
