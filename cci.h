@@ -12024,16 +12024,26 @@ static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_begin_keepalive(&ep->base, &conn->conn);
 }
 
+/* The peer may have been asked for a sign of life: nobody waits for the answer any more. */
+static void cci__dgram_end_ping(const cci__dconn_t *conn) {
+    if (!conn->active) return;
+    conn->active->rel.ping = 0;
+    cci_rel_forget(&conn->active->rel);
+}
+
+/* A question of the keepalive before would be repeated for ever, to a peer that is gone. */
+static void cci__dgram_change_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
+    cci__dgram_end_ping((const cci__dconn_t *)(const void *)conn);
+    cci__dgram_begin_keepalive(base, conn);
+}
+
 /* The peer is gone, or nothing was heard of it. */
 static void cci__dgram_post_keepalive(cci__endpoint_t *base, cci_conn_t *of) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)of;
     cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__endpoint_event(base);
     of->keepalive_us = 0;
     of->flags &= (uint16_t)~CCI__CONN_PINGED;
-    if (conn->active) { /* nobody waits for the answer any more */
-        conn->active->rel.ping = 0;
-        cci_rel_forget(&conn->active->rel);
-    }
+    cci__dgram_end_ping(conn);
     if (!event) return;
     cci__event_set_keepalive(event, of);
     conn->in.open.keepalive_event = event; /* in the same place when it is broken */
@@ -14828,7 +14838,7 @@ static const cci__engine_t *cci__dgram_engine(void) {
                                         cci__dgram_take_note,
 #endif
                                         cci__dgram_set_timeout,
-                                        cci__dgram_begin_keepalive,
+                                        cci__dgram_change_keepalive,
                                         cci__dgram_post_keepalive,
                                         cci__dgram_uri,
                                         cci__dgram_caps,

@@ -608,6 +608,29 @@ static void the_servers_keepalive_begins_with_the_connection(void **state) {
     assert_in_range(keepalive_ns - begin_ns, UINT64_C(900000000), UINT64_C(3000000000));
 }
 
+/* The peer says nothing any more: the question is not repeated. */
+static void a_keepalive_that_is_switched_off_asks_nothing_any_more(void **state) {
+    uint32_t timeout_us = 500000;
+    uint64_t until_ns;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    run(1000);
+    assert_int_equal(cci_set_opt(at_client, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    until_ns = sim.now_ns + UINT64_C(10000000000);
+    while (!(dconn_of(at_client)->conn.flags & CCI__CONN_PINGED) && sim.now_ns < until_ns)
+        serve(client);
+    assert_true(dconn_of(at_client)->conn.flags & CCI__CONN_PINGED); /* it has been asked */
+    serve(client);
+    timeout_us = 0;
+    assert_int_equal(cci_set_opt(at_client, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    until_ns = sim.now_ns + UINT64_C(10000000000);
+    while (sim.now_ns < until_ns)
+        serve(client);
+    assert_int_equal(keepalive_count, 0);
+    assert_true(!dconn_of(at_client)->active || cci__list_empty(&dconn_of(at_client)->active->rel.flight));
+}
+
 /* Reads that are under way. */
 static uint32_t used_reads(cci_endpoint_t *endpoint) {
     const cci_list_t *head = &dgram_of(endpoint)->rma.reads, *at;
@@ -1452,6 +1475,7 @@ int main(void) {
         TEST(an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_nothing_to_the_next),
         TEST(a_reset_of_zeros_does_not_touch_a_multicast_connection),
         TEST(the_servers_keepalive_begins_with_the_connection),
+        TEST(a_keepalive_that_is_switched_off_asks_nothing_any_more),
         TEST(reads_that_wait_for_a_fence_are_given_back_on_disconnect),
         TEST(a_message_longer_than_the_connection_allows_is_dropped),
         TEST(a_message_too_long_is_dropped_also_behind_a_frame_of_another_layer),
