@@ -1447,6 +1447,29 @@ static void settle_turns(void) {
     REQUIRE(ORACLE_LIVENESS, count_waiting() == 0, "%u connections still wait for their turn", count_waiting());
 }
 
+static uint32_t count_path_probes(void) {
+    const cci_list_t *lent;
+    uint32_t n, count = 0;
+    for (n = 0; n < node_count; n++) {
+        const cci__dgram_t *ep = dgram_of(&nodes[n]);
+        for (lent = ep->lent.next; lent != &ep->lent; lent = lent->next) {
+            count += CCI__CONTAINER(lent, const cci__active_t, lent)->rel.probing;
+        }
+    }
+    return count;
+}
+
+/* An unreliable connection does not learn that its peer is gone, and looks for a larger MTU: two packets of each of six sizes,
+ * of which each waits for its time-out. That is the first one, of up to 3.4 seconds, as nothing is ever acknowledged: longer than
+ * the calm so far. */
+static void settle_path_probes(void) {
+    uint32_t i;
+    for (i = 0; i < 2 * 6 * 7 && count_path_probes() > 0; i++) {
+        drive_until(sim.now_ns + 500 * MS);
+    }
+    REQUIRE(ORACLE_LIVENESS, count_path_probes() == 0, "%u connections still look for a larger MTU", count_path_probes());
+}
+
 /* When nothing is under way, nothing is sent but what keeps connections alive, or waits for a peer that never confirms, or
  * that does not answer that its connection is closed, or where it is: its endpoint may have no memory for that. */
 static void check_silence(void) {
@@ -1501,6 +1524,7 @@ static void calm(void) {
     check_nothing_lost();
     settle_silent();
     settle_turns();
+    settle_path_probes();
     for (i = 0; i < region_count; i++) {
         region_check(regions[i]);
         region_forget_failed(regions[i]);
