@@ -6122,7 +6122,10 @@ CCI_API void cci_rel_extern_done(cci_rel_t *rel, cci_rel_item_t *item, int statu
             cci__rel_withdraw(rel, follow, status);
     }
     cci__rel_finish(rel, item);
-    if (rel->ordered) cci__rel_open_gate(rel);
+    if (!rel->ordered) return;
+    if (!cci__list_empty(&rel->items)) /* the peer may have taken a part of what is first now, and answer that */
+        cci__rel_complete_first(rel, CCI__CONTAINER(rel->items.next, cci_rel_item_t, node));
+    cci__rel_open_gate(rel);
 }
 
 /* The program or the peer ends the connection: everything pending completes with `status`, in order. */

@@ -975,6 +975,40 @@ static void test_a_connection_whose_messages_wait_for_a_read_is_not_parked(void 
     world_end(w);
 }
 
+/* A run leaves in two packets, of which the second is lost. What answers its first message, and waited for a read, comes after
+ * that message's completion. */
+static void test_half_a_run_behind_a_read_completes_before_its_answer(void **state) {
+    world_t *w = world_new(563, CCI_CONN_ATTR_RO, 1200);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    cci_rel_item_t *item = NULL;
+    op_t *op = next_op(s);
+    (void)state;
+    assert_int_equal(cci_rel_extern(&s->rel, 0, NULL, 0, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
+    s->sent++;
+    send_sure(s, 500);
+    send_sure(s, 500);
+    s->rel.mtu = 600; /* the path has become smaller */
+    side_output(s);
+    assert_int_equal(w->flying_count, 2);
+    buf_drop(w->flying[--w->flying_count].buf);
+    w->now_ns += w->delay_ns;
+    arrivals(w);
+    assert_int_equal(peer->delivered_count, 1);
+    send_sure(peer, 70);
+    side_output(peer);
+    w->now_ns += w->delay_ns;
+    arrivals(w);
+    assert_int_equal(s->delivered_count, 0);
+    assert_int_equal(s->completed, 0);
+    cci_rel_extern_done(&s->rel, item, CCI_SUCCESS);
+    assert_int_equal(s->delivered_count, 1);
+    assert_int_equal(s->completed, 2);
+    assert_true(run_until_idle(w, 1000 * MS));
+    assert_all_well(s);
+    assert_all_well(peer);
+    world_end(w);
+}
+
 /* A message may answer one of whose arrival the peer has not heard: it says so even if others had the memory meanwhile. */
 static void test_an_answer_that_was_parked_still_acknowledges(void **state) {
     world_t *w = world_new(562, CCI_CONN_ATTR_RO, 1200);
@@ -2446,6 +2480,7 @@ int main(void) {
         cmocka_unit_test(test_a_fenced_write_does_not_overtake_the_one_before),
         cmocka_unit_test(test_an_operation_of_another_layer_keeps_its_place),
         cmocka_unit_test(test_a_connection_whose_messages_wait_for_a_read_is_not_parked),
+        cmocka_unit_test(test_half_a_run_behind_a_read_completes_before_its_answer),
         cmocka_unit_test(test_an_answer_that_was_parked_still_acknowledges),
         cmocka_unit_test(test_a_refused_small_write_fails_with_its_message_alone),
         cmocka_unit_test(test_a_refused_long_write_fails_with_its_message_alone),
