@@ -5586,7 +5586,8 @@ static uint32_t cci__rel_us(uint64_t ns) {
     return (uint32_t)cci__min64((ns + 999) / 1000, UINT32_MAX);
 }
 
-/* Writes down what must outlive a pause. Only when idle. A packet that is late from before counts as seen. */
+/* Writes down what must outlive a pause. Only when idle, and once: the numbers of packets are forgotten. A packet that
+ * is late from before counts as seen. */
 CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->next_number = rel->next_number;
     state->floor_number = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
@@ -5623,8 +5624,8 @@ CCI_API int cci_rel_can_park(const cci_rel_t *rel) {
 /* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, messages, writes and
  * reads, which the other layer stops before and starts again after cci_rel_resume().
  * cci_rel_can_park() has said that there is no more. Returns the first of them, for cci_rel_resume(); the others follow
- * in a ring. */
-CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
+ * in a ring. cci_rel_end() is next. */
+CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel) {
     cci_list_t *node, *first = rel->items.next;
     CCI_ASSERT(cci_rel_can_park(rel));
     for (node = first; node != &rel->items; node = node->next) {
@@ -5639,7 +5640,6 @@ CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
     }
     cci__rel_free_records(rel);
     rel->ack_count = rel->nack_count = rel->ping = 0; /* what is not acknowledged comes again */
-    cci_rel_end(rel, state);
     cci__list_remove(&rel->items);
     return CCI__CONTAINER(first, cci_rel_item_t, node);
 }
@@ -11750,7 +11750,7 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     if (active->reader && !cci_rma_reader_stop(&ep->rma, active->reader)) return 0;
 #endif
     cci__dgram_flush(ep); /* the batch may name records of the connection */
-    first = cci_rel_park(&active->rel, &conn->state);
+    first = cci_rel_park(&active->rel);
     active->rel.leaving = 0;
     cci__dgram_take_active(ep, active);
     conn->in.parked.first = first;

@@ -1133,6 +1133,41 @@ static void a_completion_message_that_gave_way_alone_is_counted(void **state) {
     assert_int_equal(dconn_of(at_client)->active->op_count, 0);
 }
 
+/* The peer has not heard that its message came, the answer was lost, and its connection gave way. When that has its turn again,
+ * the answer acknowledges the message all the same. */
+static void an_answer_that_gave_way_acknowledges_what_it_answers(void **state) {
+    static const int attributes[2] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int i, rounds;
+    (void)state;
+    open_both();
+    for (i = 0; i < 2; i++) {
+        cci_event_t *event = NULL;
+        cci__active_t *active;
+        connect_both((cci_conn_attribute_t)attributes[i]);
+        run(10000);
+        received_count = sent_count = 0;
+        assert_int_equal(cci_send(at_server, "ask", 3, NULL, 0), CCI_SUCCESS);
+        serve(server);
+        sim.loss_per_mille = 1000;
+        for (rounds = 0; rounds < 10000 && received_count == 0; rounds++) serve(client);
+        assert_int_equal(received_count, 1);
+        assert_int_equal(cci_send(at_client, "answer", 6, NULL, 0), CCI_SUCCESS);
+        serve(client);
+        assert_int_equal(cci__dgram_park(dgram_of(client), dconn_of(at_client)->active), 1);
+        sim.loss_per_mille = 0;
+        active = cci__dgram_activate(dgram_of(client), dconn_of(at_client));
+        assert_non_null(active);
+        cci__dgram_make_ready(dgram_of(client), active);
+        for (rounds = 0; rounds < 100; rounds++) serve(client);
+        for (rounds = 0; rounds < 10000 && !event; rounds++) (void)cci_get_event(server, &event);
+        assert_non_null(event);
+        assert_int_equal(event->type, CCI_EVENT_SEND); /* not yet the answer */
+        assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+        run_until(&received_count, 2);
+        run_until(&sent_count, 1);
+    }
+}
+
 /* Memory that was taken back meanwhile is not written to. */
 static void reads_that_gave_way_respect_what_was_deregistered(void **state) {
     int i, rounds;
@@ -1490,6 +1525,7 @@ int main(void) {
         TEST(reads_from_silent_peers_give_way_and_are_done_when_those_are_back),
         TEST(reads_that_gave_way_still_end),
         TEST(a_completion_message_that_gave_way_alone_is_counted),
+        TEST(an_answer_that_gave_way_acknowledges_what_it_answers),
         TEST(reads_that_gave_way_respect_what_was_deregistered),
         TEST(one_registration_more_than_there_can_be_is_refused_until_another_ends),
         TEST(one_read_more_than_there_can_be_is_refused_and_the_others_complete),

@@ -1024,7 +1024,8 @@ static void test_an_answer_that_was_parked_still_acknowledges(void **state) {
     send_sure(s, 60);
     side_output(s); /* with the acknowledgement, and lost */
     assert_int_equal(cci_rel_can_park(&s->rel), 1);
-    first = cci_rel_park(&s->rel, &s->state);
+    first = cci_rel_park(&s->rel);
+    cci_rel_end(&s->rel, &s->state);
     cci_rel_begin(&s->rel, &s->pool, s, &s->state, CCI_CONN_ATTR_RO, 1200, 1u << 30);
     cci_rel_resume(&s->rel, first);
     w->down = 0;
