@@ -10538,9 +10538,11 @@ CCI__UNUSED static void cci__endpoint_wait(cci__endpoint_t *ep, uint64_t most_ns
 /* Over a link: works until an operation is done. */
 CCI__UNUSED static void cci__endpoint_block(cci__endpoint_t *ep, const uint8_t *is_done) {
     uint64_t start_ns = ep->engine->clock(ep);
-    while (!*is_done) {
+    int done = *is_done;
+    while (!done) {
         ep->engine->work(ep);
-        if (*is_done) return;
+        done = *is_done;
+        if (done) return;
         if (ep->now_ns - start_ns < ep->engine->spin_ns) { /* an answer is usually near: sleeping would take longer */
             cci__endpoint_unlock(ep);
             cci__endpoint_lock(ep);

@@ -137,7 +137,8 @@ int main(int argc, char **argv) {
     watch(cci_fd), watch(timer), watch(signals);
     if (argc > 1) check(cci_connect(endpoint, argv[1], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), argv[1]);
     else printf("uri: %s\n", uri), fflush(stdout);
-    for (input_is_open = (argc > 1); !is_over && (argc < 2 || input_is_open || pending > 0);) {
+    input_is_open = argc > 1;
+    while (!is_over && (argc < 2 || input_is_open || pending > 0)) {
         struct epoll_event ready[4];
         int i, count = epoll_wait(loop, ready, 4, -1);
         if (count < 0 && errno != EINTR) must(count, "epoll_wait");

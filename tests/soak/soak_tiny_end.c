@@ -2,6 +2,10 @@
  * and SIDE as the name of its table.
  * SPDX-License-Identifier: MIT OR Unlicense
  */
+#ifndef SIDE
+#define SIDE full_profile
+#define PROFILE "full"
+#endif
 #define CCI_STATIC
 #define CCI_NO_THREADS
 #define CCI_IMPLEMENTATION
