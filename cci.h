@@ -9939,7 +9939,7 @@ typedef struct cci__engine {
     void (*caps)(struct cci__endpoint *ep, const cci_conn_t *conn, cci_caps_t *caps); /* likewise */
 
     /* Engines over a link. Others have NULL from here on, and no time */
-    uint64_t (*deadline)(const struct cci__endpoint *ep); /* of the next work: cheap, perhaps too early */
+    uint64_t (*deadline)(struct cci__endpoint *ep);       /* of the next work: cheap, perhaps too early */
     uint64_t (*sleep_deadline)(struct cci__endpoint *ep); /* the same, exact */
     int (*has_come)(struct cci__endpoint *ep); /* 1: something came that would not end the link's `wait`. May be NULL */
     int (*receive)(struct cci__endpoint *ep);  /* one batch, and sends the answers. Returns 0 if nothing came */
@@ -9980,6 +9980,7 @@ typedef struct cci__endpoint {
     int has_thread;
 #endif
     /* over a link */
+    const char *scheme; /* of URIs: the transport's name */
     const cci_link_t *link;
     void *handle; /* the link's */
     cci_link_info_t info;
@@ -10235,6 +10236,7 @@ static int cci__endpoint_get_conn_stats(cci__endpoint_t *ep, const cci_conn_t *c
     (void)ep, (void)conn, (void)val;
     return CCI_ERR_NOT_IMPLEMENTED;
 #else
+    ep->now_ns = ep->engine->clock(ep);
     memset(val, 0, sizeof(cci_conn_stats_t));
     ep->engine->connection_stats(ep, conn, (cci_conn_stats_t *)val);
     ep->engine->arm(ep);
@@ -10247,7 +10249,6 @@ CCI__UNUSED static int cci__endpoint_get_conn_opt(struct cci_connection *connect
     cci__endpoint_t *ep = cci__conn_endpoint(connection);
     int status = CCI_SUCCESS;
     cci__endpoint_lock(ep);
-    ep->now_ns = ep->engine->clock(ep);
     switch (name) {
     case CCI_OPT_CONN_SEND_TIMEOUT: memcpy(val, &conn->send_timeout_us, sizeof(uint32_t)); break;
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: memcpy(val, &conn->keepalive_us, sizeof(uint32_t)); break;
@@ -10493,7 +10494,7 @@ CCI__UNUSED static void cci__endpoint_arm(cci__endpoint_t *ep) {
 }
 
 #ifndef CCI_NO_WAKE
-/* Other classes of events wake from now on. */
+/* Other classes of events wake from now on. Without a link no deadline is armed here, and nothing holds the handle. */
 CCI__UNUSED static void cci__endpoint_choose(cci__endpoint_t *ep, int classes) {
     cci__wakes_choose(&ep->wakes, classes);
     if (cci__endpoint_thread_works(ep) && ep->os_handle.armed_ns != CCI__NEVER) { /* the thread looks at the clock */
@@ -10602,6 +10603,16 @@ CCI__UNUSED static uint64_t cci__endpoint_clock(cci__endpoint_t *ep) {
 
 CCI__UNUSED static void cci__endpoint_wake(cci__endpoint_t *ep) {
     if (ep->link->wake) ep->link->wake(ep->handle);
+}
+
+CCI__UNUSED static int cci__endpoint_link_uri(cci__endpoint_t *ep, const cci_conn_t *conn, char **uri) {
+    const cci_link_t *link = ep->link;
+    char text[256];
+    int status;
+    if (conn ? link->version < 2 || !link->text : !link->address) return CCI_ERR_NOT_IMPLEMENTED;
+    status =
+        conn ? link->text(ep->handle, &conn->peer, text, sizeof text) : link->address(ep->handle, text, sizeof text);
+    return status == CCI_SUCCESS ? cci_make_uri(ep->scheme, text, uri) : status;
 }
 
 /* ---- the link's device ---- */
@@ -10903,7 +10914,6 @@ typedef struct cci__tx_slot {
 
 typedef struct cci__dgram {
     cci__endpoint_t base; /* first */
-    const cci_transport_t *transport;
     uint64_t received_ns;
     uint32_t buffer_size, idle_rounds, unclocked;
     uint32_t given, heard;           /* events since the network and the clock had a turn, and messages among them */
@@ -12091,7 +12101,7 @@ static void cci__dgram_take_back_events(cci__dgram_t *ep, const cci__dconn_t *co
 /* An address as a URI, in memory that cci__dgram_free_uri() takes back; NULL if the link has no text for it. */
 static const char *cci__dgram_peer_uri(cci__dgram_t *ep, const cci_link_addr_t *address) {
     cci__uri_t *uri = ep->uris;
-    size_t length = strlen(ep->transport->name);
+    size_t length = strlen(ep->base.scheme);
     uint32_t i;
     if (ep->base.link->version < 2 || !ep->base.link->text || length + 4 > sizeof uri->text) return NULL;
     if (!uri) {
@@ -12102,7 +12112,7 @@ static const char *cci__dgram_peer_uri(cci__dgram_t *ep, const cci_link_addr_t *
         }
         if ((uri = ep->uris) == NULL) return NULL;
     }
-    memcpy(uri->text, ep->transport->name, length);
+    memcpy(uri->text, ep->base.scheme, length);
     memcpy(uri->text + length, "://", 3);
     if (ep->base.link->text(ep->base.handle, address, uri->text + length + 3, sizeof uri->text - length - 3) !=
         CCI_SUCCESS)
@@ -12513,7 +12523,7 @@ static CCI__RARE void cci__dgram_log_peer(const cci__dgram_t *ep, int level, con
     cci__note_t note;
     is_known = is_known && ep->base.link->text(ep->base.handle, peer, address, sizeof address) == CCI_SUCCESS;
     note.length = 0;
-    cci__note_add(&note, ep->transport->name);
+    cci__note_add(&note, ep->base.scheme);
     cci__note_add(&note, ": ");
     cci__note_add(&note, before);
     cci__note_add(&note, is_known ? address : "a peer");
@@ -13380,7 +13390,7 @@ static int cci__dgram_messages(cci__endpoint_t *base, const cci_evq_fifo_t **rec
     return has_messages;
 }
 
-static uint64_t cci__dgram_deadline(const cci__endpoint_t *base) {
+static uint64_t cci__dgram_deadline(cci__endpoint_t *base) {
     const cci__dgram_t *ep = (const cci__dgram_t *)base;
     uint64_t at = cci__list_empty(&ep->ready) ? cci__wheel_deadline(&base->wheel) : 0;
     if (CCI__UNLIKELY(ep->waiting_count > 0)) /* turns that are not taken end */
@@ -13793,7 +13803,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__endpoint_init(&ep->base, cci__dgram_engine(), device, fd != NULL);
     ep->base.api.ops = cci__dgram_ops();
     ep->base.api.forked = cci__dgram_forked;
-    ep->transport = transport;
+    ep->base.scheme = transport->name;
     ep->base.link = transport->link;
     ep->base.info.os_handle = -1;
     ep->base.info.share = (flags & CCI_ENDPOINT_SHARED) != 0;
@@ -14424,17 +14434,6 @@ static void cci__dgram_set_timeout(cci__endpoint_t *base, cci_conn_t *conn) {
     if (of->active) of->active->rel.timeout_us = conn->send_timeout_us;
 }
 
-/* The URI of a peer, or for NULL that of the endpoint. */
-static int cci__dgram_uri(cci__endpoint_t *base, const cci_conn_t *conn, char **uri) {
-    const cci_link_t *link = base->link;
-    char text[256];
-    int status;
-    if (conn ? link->version < 2 || !link->text : !link->address) return CCI_ERR_NOT_IMPLEMENTED;
-    status = conn ? link->text(base->handle, &conn->peer, text, sizeof text)
-                  : link->address(base->handle, text, sizeof text);
-    return status == CCI_SUCCESS ? cci_make_uri(((cci__dgram_t *)base)->transport->name, text, uri) : status;
-}
-
 /* ---- messages ---- */
 
 /* An operation for a completion, NULL if none is wanted; *status is CCI_ENOBUFS if there is none to be had. */
@@ -14845,7 +14844,7 @@ static const cci__engine_t *cci__dgram_engine(void) {
                                         cci__dgram_set_timeout,
                                         cci__dgram_change_keepalive,
                                         cci__dgram_post_keepalive,
-                                        cci__dgram_uri,
+                                        cci__endpoint_link_uri,
                                         cci__dgram_caps,
                                         cci__dgram_deadline,
                                         cci__dgram_sleep_deadline,

@@ -11618,7 +11618,6 @@ static inline void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *ev
 /* What is pending ends, and what waits for the program is dropped when its turn comes. */
 static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->conn.token = 0;
-    cci__notices_forget(&ep->base.notices, &conn->conn, 0);
     if (conn->link) cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
     cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
     cci__list_remove(&conn->asked);
@@ -12429,12 +12428,6 @@ static void cci__sisci_give_lock(cci__endpoint_t *base) {
     cci__sisci_unlock((cci__sisci *)base);
 }
 
-#ifndef CCI_NO_WAKE
-static void cci__sisci_choose(cci__endpoint_t *base, int classes) {
-    cci__wakes_choose(&base->wakes, classes);
-}
-#endif
-
 static const cci__engine_t *cci__sisci_engine(void) {
     static const cci__engine_t table = {cci__sisci_clock,
                                         cci__sisci_take_lock,
@@ -12446,7 +12439,7 @@ static const cci__engine_t *cci__sisci_engine(void) {
                                         cci__sisci_messages,
 #ifndef CCI_NO_WAKE
                                         cci__sisci_may_send,
-                                        cci__sisci_choose,
+                                        cci__endpoint_choose,
 #endif
                                         cci__sisci_add_events_of,
                                         cci__sisci_decide,

@@ -5900,15 +5900,11 @@ static inline int cci__rc_pump(cci__rc *ep, int thorough) {
 
 /* ---- the OS handle, waiting, and the helper thread ---- */
 
-static uint64_t cci__rc_deadline(const cci__endpoint_t *base) {
+static uint64_t cci__rc_deadline(cci__endpoint_t *base) {
     const cci__rc *ep = (const cci__rc *)base;
     int may_post = (ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep)) || cci__rc_works_itself(ep);
     uint64_t at = may_post || ep->drained != CCI__CONN_NONE ? 0 : cci__wheel_deadline(&base->wheel);
     return cci__min64(at, base->check_ns + 900 * CCI__MS);
-}
-
-static uint64_t cci__rc_sleep_deadline(cci__endpoint_t *base) {
-    return cci__rc_deadline(base);
 }
 
 static int cci__rc_messages(cci__endpoint_t *base, const cci_evq_fifo_t **received, int *is_full) {
@@ -5923,8 +5919,10 @@ static int cci__rc_has_come(cci__endpoint_t *base) {
     return cci__rc_poll((cci__rc *)base) > 0;
 }
 
+/* What came before the bell was asked for is taken too. */
 static void cci__rc_work(cci__endpoint_t *base) {
     (void)cci__rc_pump((cci__rc *)base, 1);
+    (void)cci__rc_poll((cci__rc *)base);
 }
 
 #ifndef CCI_NO_WAKE
@@ -6310,6 +6308,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     cci__endpoint_init(&ep->base, cci__rc_engine(), device, fd != NULL);
     ep->base.api.ops = cci__rc_ops();
     ep->base.api.forked = cci__rc_forked;
+    ep->base.scheme = "verbs";
     ep->base.link = &cci__verbs_link_table;
     ep->base.info.os_handle = -1;
     for (i = 0; i < CCI__RC_CHAIN; i++) ep->wr[i].sg_list = &ep->sge[i];
@@ -6649,12 +6648,6 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     return status;
 }
 
-/* Before the program sleeps: what came before the bell was asked for is there too. */
-static void cci__rc_work_well(cci__endpoint_t *base) {
-    cci__rc_work(base);
-    (void)cci__rc_poll((cci__rc *)base);
-}
-
 static uint64_t cci__rc_next_deadline(cci__endpoint_t *base) {
     cci__rc *ep = (cci__rc *)base;
     if (ep->undated_count > 0) cci__rc_date(ep);
@@ -6744,14 +6737,6 @@ static void cci__rc_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_caps
     *caps = cci__rc_device_caps;
     caps->max_send_size = base->max_send_size;
     caps->max_recv_bufs = ((const cci__rc *)base)->srq_depth;
-}
-
-/* The URI of a peer, or for NULL that of the endpoint. */
-static int cci__rc_uri(cci__endpoint_t *base, const cci_conn_t *conn, char **uri) {
-    char text[256];
-    int status = conn ? base->link->text(base->handle, &conn->peer, text, sizeof text)
-                      : base->link->address(base->handle, text, sizeof text);
-    return status == CCI_SUCCESS ? cci_make_uri("verbs", text, uri) : status;
 }
 
 #ifndef CCI_NO_STATS
@@ -7273,7 +7258,7 @@ static const cci__engine_t *cci__rc_engine(void) {
     static const cci__engine_t table = {cci__endpoint_clock,
                                         NULL,
                                         NULL,
-                                        cci__rc_work_well,
+                                        cci__rc_work,
                                         cci__endpoint_arm,
                                         cci__endpoint_wake,
                                         cci__rc_next_deadline,
@@ -7296,10 +7281,10 @@ static const cci__engine_t *cci__rc_engine(void) {
                                         NULL,
                                         cci__rc_begin_keepalive,
                                         cci__rc_post_keepalive,
-                                        cci__rc_uri,
+                                        cci__endpoint_link_uri,
                                         cci__rc_caps,
                                         cci__rc_deadline,
-                                        cci__rc_sleep_deadline,
+                                        cci__rc_deadline,
                                         cci__rc_has_come,
                                         cci__rc_receive_batch,
                                         cci__rc_ends,
