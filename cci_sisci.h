@@ -6109,13 +6109,6 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #include <sched.h>
 #include <sys/timerfd.h>
 
-/* What most messages go through: calls and the saving of registers would cost a third of it. */
-#if defined(__GNUC__)
-#define CCI__SISCI_HOT_PATH __attribute__((always_inline))
-#else
-#define CCI__SISCI_HOT_PATH
-#endif
-
 #define CCI__SISCI_MAGIC 0x43434934u /* of this version of what lies in shared memory */
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
@@ -9144,8 +9137,8 @@ static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisc
 }
 
 /* Takes a short message for which there is room, and nothing else: NULL if it has to go the long way. */
-static inline CCI__SISCI_HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link,
-                                                                         const uint8_t *line) {
+static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link,
+                                                                   const uint8_t *line) {
     uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
     uint32_t length = word >> 16, place = link->tail & (link->in_lines - 1), header[2];
     cci_evq_event_t *event = ep->base.evq.free_events[CCI_EVQ_RECV];
@@ -11753,7 +11746,7 @@ static inline int cci__sisci_found_nothing(cci__sisci *ep) {
 
 /* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is
  * more to do. */
-static inline CCI__SISCI_HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
+static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
     cci__sisci_link *link = ep->only;
     uint32_t begun;
     const uint8_t *line;
@@ -12029,8 +12022,8 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
 }
 
 /* What most messages are: in one piece, short, with room for it. 0: it goes the long way. */
-static inline CCI__SISCI_HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, const uint8_t *data,
-                                                            uint32_t length, void *context, int flags) {
+static inline CCI__HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, const uint8_t *data,
+                                                      uint32_t length, void *context, int flags) {
     cci__sisci_op *op = NULL;
     cci__sisci_link *link = conn->link;
     uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, word = CCI__SISCI_MESSAGE | length << 16, place;

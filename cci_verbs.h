@@ -4331,24 +4331,29 @@ static void cci__rc_hear_answer(cci__rc *ep, cci__rc_conn *conn, uint32_t receiv
     }
 }
 
-static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
+/* A message by which a connection learns something: that the peer has joined, has heard, is alive. */
+static CCI__RARE void cci__rc_got_first(cci__rc *ep, cci__rc_conn *conn) {
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
+    if (conn->phase == CCI__RC_JOINED)
+        cci__rc_paired(ep, conn);
+    else if (conn->phase != CCI__RC_PAIRED && (conn->conn.flags & CCI__RC_AWAITING))
+        cci__rc_connected(ep, conn, CCI_SUCCESS);
+    if (conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming) cci__rc_hears(ep, conn);
+}
+
+static CCI__HOT_PATH inline void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     cci__rc_buffer *buffer = (cci__rc_buffer *)(uintptr_t)wc->wr_id;
     cci__rc_conn *conn;
     ep->posted_buffers--;
-    if (wc->status != IBV_WC_SUCCESS || (conn = cci__rc_find_qp(ep, wc->qp_num)) == NULL ||
-        conn->conn.state == CCI_CONN_CLOSING) {
+    if (CCI__UNLIKELY(wc->status != IBV_WC_SUCCESS || (conn = cci__rc_find_qp(ep, wc->qp_num)) == NULL ||
+                      conn->conn.state == CCI_CONN_CLOSING)) {
         cci__rc_give_buffer(ep, buffer);
         return;
     }
     conn->received++;
-    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
-    if (CCI__UNLIKELY(conn->phase != CCI__RC_PAIRED)) { /* who sends has joined, or had */
-        if (conn->phase == CCI__RC_JOINED)
-            cci__rc_paired(ep, conn);
-        else if (conn->conn.flags & CCI__RC_AWAITING)
-            cci__rc_connected(ep, conn, CCI_SUCCESS);
-    }
-    if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming)) cci__rc_hears(ep, conn);
+    if (CCI__UNLIKELY(conn->phase != CCI__RC_PAIRED || conn->conn.state != CCI_CONN_OPEN ||
+                      conn->conn.step.confirming || (conn->conn.flags & CCI__CONN_PINGED)))
+        cci__rc_got_first(ep, conn);
     if (CCI__LIKELY(wc->wc_flags & IBV_WC_WITH_IMM)) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
 #ifndef CCI_NO_WAKE
     else
@@ -4364,7 +4369,7 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
 static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason);
 
 /* Takes completions; returns how many there were. */
-static int cci__rc_poll(cci__rc *ep) {
+static CCI__HOT_PATH inline int cci__rc_poll_here(cci__rc *ep) {
     struct ibv_wc wc[CCI__RC_POLL], *at = wc;
     int count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc), left;
     for (left = count; left > 0; left--, at++)
@@ -4374,6 +4379,10 @@ static int cci__rc_poll(cci__rc *ep) {
             cci__rc_got(ep, at);
     if (CCI__UNLIKELY(count < 0)) cci__rc_broken(ep, "the completion queue can't be read", "");
     return count;
+}
+
+static int cci__rc_poll(cci__rc *ep) {
+    return cci__rc_poll_here(ep);
 }
 
 /* ==================================================================================================================
@@ -5891,8 +5900,8 @@ static void cci__rc_do_work(cci__rc *ep) {
 }
 
 /* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
-static inline int cci__rc_pump(cci__rc *ep, int thorough) {
-    int count = cci__rc_poll(ep);
+static CCI__HOT_PATH inline int cci__rc_pump(cci__rc *ep, int thorough) {
+    int count = cci__rc_poll_here(ep);
     if (cci__polls_look(&ep->base.polls) || thorough) cci__rc_look_around(ep);
     if (CCI__UNLIKELY(cci__rc_has_work(ep))) cci__rc_do_work(ep);
     return count;
@@ -6611,7 +6620,7 @@ static int cci__rc_next_in_order(cci__rc *ep, cci_event_t **event) {
 }
 
 /* Takes an event that is there: of connections first. */
-static inline int cci__rc_next(cci__rc *ep, cci_event_t **event) {
+static CCI__HOT_PATH inline int cci__rc_next(cci__rc *ep, cci_event_t **event) {
     if (CCI__UNLIKELY(ep->base.evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS)
         return CCI_SUCCESS;
     ep->turn++;
@@ -6620,8 +6629,7 @@ static inline int cci__rc_next(cci__rc *ep, cci_event_t **event) {
 
 /* There is no event, and the program may go to sleep now. */
 static int cci__rc_next_before_sleep(cci__rc *ep, cci_event_t **event) {
-    (void)cci__rc_pump(ep, 1);
-    (void)cci__rc_poll(ep); /* what came before the bell was asked for */
+    cci__rc_work(&ep->base);
     return cci__rc_next(ep, event);
 }
 
@@ -6764,7 +6772,7 @@ static void cci__rc_connection_stats(cci__endpoint_t *base, const cci_conn_t *of
 static inline cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context, int flags, int *status) {
     cci__rc_op *op = (cci__rc_op *)(void *)ep->free_ops;
     *status = CCI_SUCCESS;
-    if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) return NULL;
+    if ((flags & (CCI_FLAG_SILENT | CCI_FLAG_BLOCKING)) == CCI_FLAG_SILENT) return NULL;
     if (CCI__UNLIKELY(!op)) {
         *status = CCI_ENOBUFS;
         return NULL;
@@ -6945,8 +6953,8 @@ static void cci__rc_stop_borrowing(cci__rc *ep, uint32_t region) {
 
 /* May a message be posted at once? Nothing waits before it, and the hardware has little to do. */
 static inline int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
-    return conn->phase == CCI__RC_PAIRED && !conn->unposted && conn->posted - conn->retired < CCI__RC_AT_ONCE &&
-           ep->under_way < ep->sends && !(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED));
+    return conn->phase == CCI__RC_PAIRED && !(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED)) && !conn->unposted &&
+           conn->posted - conn->retired < CCI__RC_AT_ONCE && ep->under_way < ep->sends;
 }
 
 /* Sends a small message at once: its bytes go from the program's memory to the inside of the work request, and are
