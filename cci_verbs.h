@@ -3371,6 +3371,7 @@ static const cci_link_t cci__verbs_link_table = {
 
 #define CCI__RC_BUFS 512u /* default of both buffer counts */
 #define CCI__RC_MAX_BUFS 65536u
+#define CCI__RC_RXE 0xffffffu  /* what the kernel's software driver says as its vendor */
 #define CCI__RC_INLINE 128u    /* bytes in a work request that are asked for */
 #define CCI__RC_CHAIN 16u      /* work requests posted together */
 #define CCI__RC_AT_ONCE 4u     /* work requests under way of a connection below which a message leaves at once */
@@ -3556,6 +3557,7 @@ typedef struct cci__rc {
     struct ibv_cq *cq;
     struct ibv_srq *srq;
     uint32_t depth, rd_atomic, srq_depth, datagram;
+    int resets_badly; /* the driver doesn't survive a packet that comes while a queue pair is reset: it gets a new one */
     uint32_t inline_asked, inline_size; /* bytes in a work request: asked for, and offered by the adapter */
     uint32_t under_way, sends; /* work requests, and how many there may be: the completion queue has room for all */
     cci_evq_fifo_t received;
@@ -4888,6 +4890,7 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
         return;
     }
     cci__rc_rewind(conn);
+    if (ep->resets_badly) cci__rc_destroy_qp(ep, conn);
     if (conn->qp ? cci__rc_init_qp(ep, conn->qp) : cci__rc_begin_setup(ep, conn, NULL)) {
         cci__rc_give_up(ep, conn);
     } else if (conn->qp) {
@@ -4908,7 +4911,7 @@ static void cci__rc_settle(cci__rc *ep) {
         ep->drained = CCI__CONN_NONE;
         for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->at.listed[0]) {
             cci__rc_conn *conn = cci__rc_at(ep, at);
-            if (conn->qp) (void)cci__rc_modify(ep, conn, IBV_QPS_RESET);
+            if (conn->qp && !ep->resets_badly) (void)cci__rc_modify(ep, conn, IBV_QPS_RESET);
         }
         while (cci__rc_poll(ep) > 0) {
         }
@@ -6171,6 +6174,7 @@ static int cci__rc_limits(cci__rc *ep) {
     ep->sends = cci__min32(CCI__VERBS_RC_SENDS, (uint32_t)attr.max_cqe - ep->srq_depth);
     ep->rd_atomic = cci__min32(16, cci__min32((uint32_t)attr.max_qp_rd_atom, (uint32_t)attr.max_qp_init_rd_atom));
     ep->rd_atomic = cci__max32(ep->rd_atomic, 1);
+    ep->resets_badly = attr.vendor_id == CCI__RC_RXE;
     ep->inline_asked = CCI__RC_INLINE;
     ep->may_relax = ep->device.relaxed_ordering;
     ep->base.send_buf_count = ep->base.info.send_buf_count ? ep->base.info.send_buf_count : CCI__RC_BUFS;

@@ -136,6 +136,8 @@ static struct {
     int tells_inline; /* what a queue pair that asks for inline data gets, 0: what it asked for */
     int modify_fails;         /* changes of queue pairs fail */
     int destroy_fails;        /* destroying and deregistering reports an error, and does it */
+    uint32_t vendor_id;
+    unsigned resets;          /* of queue pairs that had failed */
     int reset_purges;         /* a queue pair that is reset takes its completions along, as with some drivers */
     int relaxed_fails;        /* errno of registrations for relaxed ordering */
     int on_demand_fails;      /* ... of memory that is not pinned */
@@ -262,6 +264,7 @@ static const char *fake_get_device_name(struct ibv_device *device) {
 static int fake_query_device(struct ibv_context *context, struct ibv_device_attr *attributes) {
     (void)context;
     attributes->phys_port_cnt = 1;
+    attributes->vendor_id = fake.vendor_id;
     attributes->max_qp_wr = fake.max_qp_wr;
     attributes->max_cqe = FAKE_WCS;
     attributes->max_srq = fake.max_srq;
@@ -1320,6 +1323,7 @@ static int fake_do_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, 
         fake_stop(q, before);
     }
     if (qp->state == IBV_QPS_RESET) {
+        fake.resets += before == IBV_QPS_ERR;
         fake_let_go(q);
         q->recv_count = q->send_count = 0;
         if (fake.reset_purges) {

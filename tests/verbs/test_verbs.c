@@ -1786,6 +1786,28 @@ static void rc_completions_late(void **state) {
     rc_works(0);
 }
 
+/* The kernel's software driver crashes when a packet comes while a queue pair that has failed is reset. */
+static void rc_no_reset(void **state) {
+    uint32_t i;
+    (void)state;
+    rc_open(1);
+    fake_stop((fake_qp *)(void *)((cci__rc_conn *)(void *)ends[0][0].connection)->qp, IBV_QPS_RTS);
+    rc_works(0);
+    assert_true(fake.resets > 0);
+    finalize();
+    fake_end();
+    fake_begin();
+    fake.vendor_id = 0xffffff;
+    rc_open(1);
+    for (i = 0; i < 10; i++) {
+        unsigned number = ((cci__rc_conn *)(void *)ends[0][0].connection)->qp->qp_num;
+        fake_stop((fake_qp *)(void *)((cci__rc_conn *)(void *)ends[0][0].connection)->qp, IBV_QPS_RTS);
+        rc_works(0);
+        assert_int_not_equal(((cci__rc_conn *)(void *)ends[0][0].connection)->qp->qp_num, number);
+    }
+    assert_int_equal(fake.resets, 0);
+}
+
 /* At whatever step of the handshake a queue fails, on whichever side, the connection comes about. */
 static void rc_handshake(void **state) {
     uint32_t step, failed = 0, i;
@@ -3474,6 +3496,7 @@ int main(int argc, char **argv) {
         TEST(rc_completions_late, "mode = rc: completions that were not looked at yet outlive the making anew of a queue pair"),
         TEST(rc_handshake, "mode = rc: a queue that fails at any step of a handshake does not spoil the connection"),
         TEST(rc_early, "mode = rc: no message comes before its connection when the queue pair fails meanwhile"),
+        TEST(rc_no_reset, "mode = rc: a queue pair of the kernel's software driver that failed is not reset but replaced"),
         TEST(rc_crossing, "mode = rc: sides that begin anew at the same time, and again, come to an end"),
         TEST(rc_datagrams_move, "mode = rc: peers follow a queue pair for datagrams that has got another number"),
         TEST(rc_messages_fail, "mode = rc: messages that an adapter refuses without a reason come once, over a new queue pair"),
