@@ -3557,7 +3557,7 @@ typedef struct cci__rc {
     struct ibv_cq *cq;
     struct ibv_srq *srq;
     uint32_t depth, rd_atomic, srq_depth, datagram;
-    int resets_badly; /* the driver doesn't survive a packet that comes while a queue pair is reset: it gets a new one */
+    int resets_badly; /* the driver doesn't survive a packet that comes while a queue pair is reset: it is replaced */
     uint32_t inline_asked, inline_size; /* bytes in a work request: asked for, and offered by the adapter */
     uint32_t under_way, sends; /* work requests, and how many there may be: the completion queue has room for all */
     cci_evq_fifo_t received;
