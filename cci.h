@@ -177,7 +177,8 @@
  * CONNECTIONS THAT END. Over a datagram transport cci_disconnect(), cci_destroy_endpoint() and cci_finalize() tell the
  * peer. There the messages that had arrived are delivered first, what is pending ends with CCI_ERR_DISCONNECTED, and
  * later calls return that. cci_disconnect() returns at once, and its word leaves in turn: a program that ends right
- * after many of them calls cci_finalize(). A server that serves for long asks for CCI_EVENT_DISCONNECT
+ * after many of them calls cci_finalize(). Where CCI_OPT_CONN_LINGER is set, what is pending goes on first, as if
+ * the connection were open, and then the peer is told. A server that serves for long asks for CCI_EVENT_DISCONNECT
  * (CCI_OPT_ENDPT_EVENT_MASK) and calls cci_disconnect() for each: otherwise connections of clients that have left stay
  * in its table. Without a word from the peer a connection ends
  *     - when a message is not taken in the send time-out (CCI_ETIMEDOUT),
@@ -250,6 +251,8 @@
  *                       Interlocked functions imply it.
  * CCI_NO_STATS          no statistics: CCI_OPT_ENDPT_STATS and CCI_OPT_CONN_STATS return CCI_ERR_NOT_IMPLEMENTED.
  *                       CCI_SMALL implies it.
+ * CCI_NO_LINGER         connections end at once: CCI_OPT_CONN_LINGER returns CCI_ERR_NOT_IMPLEMENTED. CCI_SMALL and
+ *                       CCI_TINY imply it.
  * CCI_NO_WAKE           no choice of what wakes: cci_arm_os_handle() with classes, CCI_FLAG_WAKE and
  *                       CCI_OPT_ENDPT_SEND_FD get CCI_ERR_NOT_IMPLEMENTED. CCI_SMALL implies it.
  * CCI_NO_NAMES          no services by name (see cci_create_endpoint_at()): a name is CCI_EINVAL, and who asks for one
@@ -285,8 +288,9 @@
  *                       the same mtu. It has a window of a few packets, one piece of a write and one segment of a read
  *                       under way, serves RU in order, completes in the order of the calls, and copies all messages.
  *                       It goes without: descriptors, devices, multicast, sealed packets, answers with data
- *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), statistics and URIs of endpoints and
- *                       peers (likewise), proof of a client's address, and peers whose address changes. It has all
+ *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), statistics, URIs of endpoints and
+ *                       peers, and CCI_OPT_CONN_LINGER (likewise), proof of a client's address, and peers whose
+ *                       address changes. It has all
  *                       other options: time-outs, keepalive, the event mask with CCI_EVENT_DISCONNECT, the context,
  *                       capabilities of endpoints and connections, alignments (none), and the buffer counts, which can
  *                       be set up to the macros below and change nothing.
@@ -346,6 +350,9 @@
 #endif
 #ifndef CCI_NO_WAKE
 #define CCI_NO_WAKE
+#endif
+#ifndef CCI_NO_LINGER
+#define CCI_NO_LINGER
 #endif
 #ifndef CCI_NO_LISTS
 #define CCI_NO_LISTS
@@ -758,7 +765,10 @@ typedef enum cci_opt_name {
     /* cci_os_handle_t, get: a second descriptor, for whoever sends; see cci_arm_os_handle(). It belongs to the
      * endpoint; the first call makes it. CCI_EINVAL: the endpoint has no OS handle. CCI_ERR_NOT_IMPLEMENTED: there are
      * no descriptors, or the transport can't. CCI_ENOMEM: no more files can be open */
-    CCI_OPT_ENDPT_SEND_FD
+    CCI_OPT_ENDPT_SEND_FD,
+    /* uint32_t µs, get and set, of any connection; 0, the default: cci_disconnect() ends at once what is pending. Else
+     * it goes on for so long at most; see there. CCI_ERR_NOT_IMPLEMENTED: CCI_NO_LINGER */
+    CCI_OPT_CONN_LINGER
 } cci_opt_name_t;
 
 /* Beyond CCI 0.3.0: what an endpoint has done since it was created, and what it has now. Any thread may ask. Counters
@@ -949,7 +959,16 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
 
 /* Tears a connection down, at once: the handle is stale from now on. The peer is told, as far as the transport can.
  * Operations still pending complete with CCI_ERR_DISCONNECTED; messages not yet taken are dropped, and so are events
- * that wait and name only the connection (keepalive, disconnect). CCI_EINVAL: connection is NULL. */
+ * that wait and name only the connection (keepalive, disconnect). CCI_EINVAL: connection is NULL.
+ *   Where CCI_OPT_CONN_LINGER is not 0, cci_disconnect() returns at once all the same, and the handle is stale, but
+ * messages, RMAs and atomics that are pending go on. Each completes with the status that it has then, and with
+ * CCI_ERR_DISCONNECTED if that time is over first; other events of the connection come no more, and messages of the
+ * peer are dropped. When nothing is pending any more, or the time is over, the peer is told: it has got the messages,
+ * and then CCI_EVENT_DISCONNECT with CCI_SUCCESS. It ends earlier, with what is pending, when the peer closes, when a
+ * send time-out breaks the connection, and with cci_destroy_endpoint() and cci_finalize(), which don't wait for it.
+ * Until then buffers of CCI_FLAG_NO_COPY and registered memory are in use, and the connection counts where connections
+ * are limited. Nothing goes on unless the program gets events, or a helper thread works. Parts of cci_rmav() that have
+ * not begun don't begin any more. */
 CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* ---- getting events [4.5] --------------------------------------------------------------------------------------- */
@@ -1841,6 +1860,9 @@ typedef struct cci_timer {
     cci_list_t node; /* in its slot; points to itself when not armed */
     uint64_t at_ns;  /* CCI__NEVER when not armed */
     uint32_t place;  /* level * 64 + slot, or CCI__PLACE_DUE */
+#ifndef CCI_NO_LINGER
+    uint32_t user; /* the owner's, in bytes that alignment leaves */
+#endif
 } cci_timer_t;
 
 #define CCI__PLACE_DUE 0xffffu
@@ -3292,6 +3314,14 @@ typedef struct cci_conn {
 #define CCI__CONN_COUNTED 0x1000u /* server: counts among those of its network */
 #define CCI__CONN_ANSWERS 0x2000u /* server: the answer has data, which is kept */
 #define CCI__CONN_UNREACHED 0x4000u /* client: the log says that nobody receives at the peer's address */
+#define CCI__CONN_LINGERS 0x8000u   /* OPEN, BROKEN: the program has closed it, and what is pending goes on */
+
+#ifdef CCI_NO_LINGER
+#define CCI__LINGERS(conn) ((void)(conn), 0)
+#else
+#define CCI__LINGERS(conn) CCI__UNLIKELY(((conn)->flags & CCI__CONN_LINGERS) != 0)
+#define CCI__LINGER_US(conn) (conn)->timer.user /* CCI_OPT_CONN_LINGER */
+#endif
 
 /* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose user
  * calls cci_conn_input(). */
@@ -3448,8 +3478,9 @@ CCI_API void cci_conn_count(const cci_conn_table_t *table, uint32_t *open, uint3
     uint32_t i;
     *open = *opening = 0;
     for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
-        uint8_t state = cci_conn_at(table, i)->state;
-        *open += state == CCI_CONN_OPEN;
+        const cci_conn_t *conn = cci_conn_at(table, i);
+        uint8_t state = conn->state;
+        *open += state == CCI_CONN_OPEN && !CCI__LINGERS(conn);
         *opening += state == CCI_CONN_CONNECTING || state == CCI_CONN_COLLECTING || state == CCI_CONN_REQUESTED ||
                     state == CCI_CONN_ACCEPTED;
     }
@@ -9635,7 +9666,7 @@ static void cci__notices_queue(cci__notices_t *notices, cci_evq_t *evq) {
 CCI__UNUSED static CCI__RARE void cci__notices_post(cci__notices_t *notices, cci_evq_t *evq, cci_conn_t *conn,
                                                     cci_status_what_t what, uint64_t value) {
     cci__notice_t *notice;
-    if (!notices->asked) return;
+    if (!notices->asked || (conn && CCI__LINGERS(conn))) return;
     notice = &cci__notices_at(notices, conn)->notice[(uint32_t)what % CCI__NOTICE_KINDS];
     cci__notices_withdraw(notices, notice);
     notice->conn = conn;
@@ -9651,7 +9682,7 @@ CCI__UNUSED static CCI__RARE void cci__notices_post(cci__notices_t *notices, cci
 CCI__UNUSED static CCI__RARE int cci__notices_suspend(cci__notices_t *notices, cci_evq_t *evq, cci_conn_t *conn,
                                                       uint32_t is_suspended) {
     cci__notices_of_t *of;
-    if (!notices->asked || conn->state != CCI_CONN_OPEN) return 0;
+    if (!notices->asked || conn->state != CCI_CONN_OPEN || CCI__LINGERS(conn)) return 0;
     of = cci__notices_at(notices, conn);
     if (of->is_suspended == is_suspended) return 0;
     of->is_suspended = is_suspended;
@@ -9924,6 +9955,12 @@ typedef struct cci__engine {
     int (*decide)(struct cci__endpoint *ep, cci_evq_event_t *request, int accepts, void *context, const void *data,
                   uint32_t data_len);
     void (*disconnect)(struct cci__endpoint *ep, cci_conn_t *conn);
+#ifndef CCI_NO_LINGER
+    int (*is_busy)(struct cci__endpoint *ep, const cci_conn_t *conn); /* 1: something that was accepted is pending */
+    /* The connection lingers until then, if nothing ends it before. Its events and messages are dropped, and when it is
+     * over the engine calls cci__endpoint_end_linger() */
+    void (*linger)(struct cci__endpoint *ep, cci_conn_t *conn, uint64_t until_ns);
+#endif
 
     /* options; the values have been checked for NULL only */
     int (*set_send_count)(struct cci__endpoint *ep, uint32_t count);
@@ -10094,7 +10131,7 @@ CCI__UNUSED static cci_evq_event_t *cci__endpoint_event(cci__endpoint_t *ep) {
 
 /* The program has it, and has not closed it. (cci_sisci.h takes the token away then; the state stays for a while.) */
 static int cci__conn_is_held(const cci_conn_t *conn) {
-    return (conn->state == CCI_CONN_OPEN || conn->state == CCI_CONN_BROKEN) && conn->token != 0;
+    return (conn->state == CCI_CONN_OPEN || conn->state == CCI_CONN_BROKEN) && conn->token != 0 && !CCI__LINGERS(conn);
 }
 
 static void cci__endpoint_set_keepalive(cci__endpoint_t *ep, cci_conn_t *conn, uint32_t keepalive_us) {
@@ -10210,6 +10247,27 @@ CCI__UNUSED static int cci__endpoint_get_opt(cci_endpoint_base_t *base, cci_opt_
     return status;
 }
 
+/* CCI_OPT_CONN_LINGER. */
+static int cci__endpoint_set_linger(cci_conn_t *conn, uint32_t value) {
+#ifdef CCI_NO_LINGER
+    (void)conn, (void)value;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#else
+    CCI__LINGER_US(conn) = value;
+    return CCI_SUCCESS;
+#endif
+}
+
+static int cci__endpoint_get_linger(const cci_conn_t *conn, void *val) {
+#ifdef CCI_NO_LINGER
+    (void)conn, (void)val;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#else
+    memcpy(val, &CCI__LINGER_US(conn), sizeof(uint32_t));
+    return CCI_SUCCESS;
+#endif
+}
+
 CCI__UNUSED static int cci__endpoint_set_conn_opt(struct cci_connection *connection, cci_opt_name_t name,
                                                   const void *val) {
     cci_conn_t *conn = (cci_conn_t *)(void *)connection;
@@ -10221,6 +10279,8 @@ CCI__UNUSED static int cci__endpoint_set_conn_opt(struct cci_connection *connect
     ep->now_ns = ep->engine->clock(ep);
     if (name == CCI_OPT_CONN_CONTEXT) {
         memcpy(&conn->pub.context, val, sizeof(void *));
+    } else if (name == CCI_OPT_CONN_LINGER) {
+        status = cci__endpoint_set_linger(conn, value);
     } else if (!cci__conn_is_reliable(conn)) {
         status = CCI_EINVAL;
     } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
@@ -10256,6 +10316,7 @@ CCI__UNUSED static int cci__endpoint_get_conn_opt(struct cci_connection *connect
     case CCI_OPT_CONN_SEND_TIMEOUT: memcpy(val, &conn->send_timeout_us, sizeof(uint32_t)); break;
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: memcpy(val, &conn->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_CONN_CONTEXT: memcpy(val, &conn->pub.context, sizeof(void *)); break;
+    case CCI_OPT_CONN_LINGER: status = cci__endpoint_get_linger(conn, val); break;
     case CCI_OPT_CONN_PEER_URI: status = ep->engine->uri(ep, conn, (char **)val); break;
     case CCI_OPT_CONN_STATS: status = cci__endpoint_get_conn_stats(ep, conn, val); break;
     case CCI_OPT_CAPS:
@@ -10353,6 +10414,37 @@ static void cci__endpoint_leave(cci__endpoint_t *ep, const cci_conn_t *conn) {
     }
 }
 
+/* The program has closed a connection. 1: what is pending goes on for a while (CCI_OPT_CONN_LINGER). */
+static int cci__endpoint_begin_linger(cci__endpoint_t *ep, cci_conn_t *conn) {
+#ifdef CCI_NO_LINGER
+    (void)ep, (void)conn;
+    return 0;
+#else
+    if (CCI__LINGER_US(conn) == 0 || conn->state != CCI_CONN_OPEN || !ep->engine->is_busy(ep, conn)) return 0;
+    conn->flags = (uint16_t)((conn->flags & ~CCI__CONN_PINGED) | CCI__CONN_LINGERS);
+    conn->keepalive_us = 0;
+    conn->step.confirming = 0; /* what is pending confirms it as well */
+    ep->engine->linger(ep, conn, ep->now_ns + CCI__LINGER_US(conn) * UINT64_C(1000));
+    return 1;
+#endif
+}
+
+/* When a connection that lingers ends, where that is its deadline: 0, at once. */
+CCI__UNUSED static uint64_t cci__endpoint_lingers_until(cci__endpoint_t *ep, const cci_conn_t *conn) {
+#ifdef CCI_NO_LINGER
+    (void)ep, (void)conn;
+    return CCI__NEVER;
+#else
+    return conn->state == CCI_CONN_OPEN && ep->engine->is_busy(ep, conn) ? conn->deadline_ns : 0;
+#endif
+}
+
+/* It ends: what is still pending too. */
+CCI__UNUSED static void cci__endpoint_end_linger(cci__endpoint_t *ep, cci_conn_t *conn) {
+    conn->flags &= (uint16_t)~CCI__CONN_LINGERS;
+    ep->engine->disconnect(ep, conn);
+}
+
 CCI__UNUSED static int cci__endpoint_disconnect(struct cci_connection *connection) {
     cci_conn_t *conn = (cci_conn_t *)(void *)connection;
     cci__endpoint_t *ep = cci__conn_endpoint(connection);
@@ -10364,7 +10456,7 @@ CCI__UNUSED static int cci__endpoint_disconnect(struct cci_connection *connectio
         CCI__TELLS(cci__notices_forget(&ep->notices, conn, 0));
         CCI__WAKES(cci__wakes_forget(&ep->wakes, conn->index % CCI__CONN_MOST));
         cci__endpoint_leave(ep, conn);
-        ep->engine->disconnect(ep, conn);
+        if (!cci__endpoint_begin_linger(ep, conn)) ep->engine->disconnect(ep, conn);
         ep->engine->arm(ep);
     }
     cci__endpoint_unlock(ep);
@@ -11844,7 +11936,7 @@ static void cci__dgram_next_turns(cci__dgram_t *ep) {
 }
 
 /* When time demands the next thing of a connection. */
-static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+static uint64_t cci__dgram_due(cci__dgram_t *ep, const cci__dconn_t *conn) {
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci_rel_deadline(&conn->active->rel);
@@ -11857,6 +11949,7 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
         at = cci__min64(at, cci__dgram_parked_due(ep, conn));
     else if (conn->conn.state == CCI_CONN_OPEN)
         at = cci__min64(at, conn->in.open.probe_ns);
+    if (CCI__LINGERS(&conn->conn)) at = cci__min64(at, cci__endpoint_lingers_until(&ep->base, &conn->conn));
     return at;
 }
 
@@ -12161,6 +12254,10 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     conn->peer.life.at.end_status = status;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
+    if (CCI__LINGERS(&conn->conn)) {  /* the program has closed it */
+        cci__dgram_schedule(ep, conn);
+        return;
+    }
     if (ep->base.event_mask & 1u << CCI_EVENT_DISCONNECT) conn->conn.flags |= CCI__CONN_UNTOLD;
     cci__dgram_post_end(ep, conn);
 }
@@ -12333,6 +12430,10 @@ static CCI__RARE int cci__run_wakes(const cci_rel_run_t *run) {
 static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
+    if (CCI__LINGERS(&active->conn->conn)) { /* nobody takes it any more */
+        cci_evq_release_buffer(&ep->base.evq, (cci_evq_buffer_t *)run->buffer);
+        return;
+    }
     if (!active->runs) {
         active->stamp = ep->stamp;
         cci__list_append(&ep->inbox, &active->inbox);
@@ -13265,11 +13366,13 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             cci__dgram_parked_timeout(ep, conn);
         else if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->base.now_ns)
             cci__dgram_probe(ep, conn);
-        if (conn->conn.deadline_ns <= ep->base.now_ns) {
+        if (CCI__LINGERS(&conn->conn)) {
+            if (cci__endpoint_lingers_until(&ep->base, &conn->conn) <= ep->base.now_ns)
+                cci__endpoint_end_linger(&ep->base, &conn->conn);
+        } else if (conn->conn.deadline_ns <= ep->base.now_ns) {
             cci__dgram_step(ep, conn);
-            if (conn->conn.state == CCI_CONN_FREE) continue;
         }
-        cci__dgram_schedule(ep, conn);
+        if (conn->conn.state != CCI_CONN_FREE) cci__dgram_schedule(ep, conn);
     }
 }
 
@@ -14013,6 +14116,27 @@ static void cci__dgram_disconnect(cci__endpoint_t *base, cci_conn_t *conn) {
     cci__dgram_begin_close(ep, (cci__dconn_t *)(void *)conn);
     cci__dgram_flush(ep);
 }
+
+#ifndef CCI_NO_LINGER
+static int cci__dgram_is_busy(cci__endpoint_t *base, const cci_conn_t *of) {
+    const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)of;
+    (void)base;
+    return (of->flags & CCI__CONN_PARKED) || (conn->active && !cci__list_empty(&conn->active->rel.items));
+}
+
+static void cci__dgram_linger(cci__endpoint_t *base, cci_conn_t *of, uint64_t until_ns) {
+    cci__dgram_t *ep = (cci__dgram_t *)base;
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)of;
+    cci__dgram_take_back_events(ep, conn);
+    conn->in.open.keepalive_event = NULL; /* in the same place when it is parked */
+    of->deadline_ns = until_ns;
+    if (conn->active) {
+        conn->active->rel.ping = 0;
+        cci__dgram_drop_runs(ep, conn->active);
+    }
+    cci__dgram_schedule(ep, conn);
+}
+#endif
 
 /* ---- events ---- */
 
@@ -14831,6 +14955,10 @@ static const cci__engine_t *cci__dgram_engine(void) {
                                         cci__dgram_add_events,
                                         cci__dgram_decide,
                                         cci__dgram_disconnect,
+#ifndef CCI_NO_LINGER
+                                        cci__dgram_is_busy,
+                                        cci__dgram_linger,
+#endif
                                         cci__dgram_set_send_count,
                                         cci__dgram_set_recv_count,
 #ifndef CCI_NO_STATS
@@ -17604,6 +17732,7 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_CONN_SEND_TIMEOUT:
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:
     case CCI_OPT_CONN_PEER_URI:
+    case CCI_OPT_CONN_LINGER:
     case CCI_OPT_CONN_CONTEXT: return 'c';
     case CCI_OPT_CAPS: return 'a';
     default: return 0;
@@ -20020,6 +20149,7 @@ static int cci__tiny_set_conn_opt(cci__tiny_conn_t *conn, cci_opt_name_t name, c
         return CCI_SUCCESS;
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: cci__tiny_set_keepalive(conn, *(const uint32_t *)val); return CCI_SUCCESS;
     case CCI_OPT_CONN_CONTEXT: memcpy(&conn->pub.context, val, sizeof(void *)); return CCI_SUCCESS;
+    case CCI_OPT_CONN_LINGER: return CCI_ERR_NOT_IMPLEMENTED;
     default: return CCI_EINVAL;
     }
 }
@@ -20075,7 +20205,8 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
         return CCI_SUCCESS;
     }
     if ((conn != NULL) != (name == CCI_OPT_CONN_SEND_TIMEOUT || name == CCI_OPT_CONN_KEEPALIVE_TIMEOUT ||
-                           name == CCI_OPT_CONN_CONTEXT || name == CCI_OPT_CONN_PEER_URI || name == CCI_OPT_CONN_STATS))
+                           name == CCI_OPT_CONN_CONTEXT || name == CCI_OPT_CONN_PEER_URI ||
+                           name == CCI_OPT_CONN_STATS || name == CCI_OPT_CONN_LINGER))
         return CCI_EINVAL;
     switch ((int)name) {
     case CCI_OPT_ENDPT_SEND_TIMEOUT: *number = ep->timeout_us; break;
@@ -20091,6 +20222,7 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
     case CCI_OPT_ENDPT_STATS:
     case CCI_OPT_ENDPT_CONN_STATS:
     case CCI_OPT_CONN_STATS:
+    case CCI_OPT_CONN_LINGER:
     case CCI_OPT_CONN_PEER_URI: return CCI_ERR_NOT_IMPLEMENTED;
     default: return CCI_EINVAL;
     }

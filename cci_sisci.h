@@ -7575,10 +7575,35 @@ static inline void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
         op->conn->ops = &op->sibling;
 }
 
+static int cci__sisci_is_dead(const cci__sisci_item *item);
+
+#ifndef CCI_NO_LINGER
+static int cci__sisci_is_busy(cci__endpoint_t *base, const cci_conn_t *of) {
+    const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)of;
+    const cci__sisci_item *item = conn->link ? conn->link->items : NULL;
+    (void)base;
+    if (!conn->link || conn->ops) return conn->ops != NULL;
+    while (item && (item->conn != conn || cci__sisci_is_dead(item))) item = item->next;
+    return item != NULL;
+}
+#endif
+
+/* Something of a connection that lingers is over, or it is broken: perhaps it ends now. */
+static CCI__RARE void cci__sisci_check_linger(cci__sisci_conn *conn) {
+#ifdef CCI_NO_LINGER
+    (void)conn;
+#else
+    cci__endpoint_t *ep = &conn->link->ep->base;
+    if (conn->conn.state != CCI_CONN_OPEN || !cci__sisci_is_busy(ep, &conn->conn))
+        cci__timer_arm(&ep->wheel, &conn->conn.timer, ep->now_ns);
+#endif
+}
+
 static void cci__sisci_remove_op(cci__sisci_op *op) {
     cci__list_remove(&op->node);
     if (op->conn->ops == &op->sibling) op->conn->ops = op->sibling.next == &op->sibling ? NULL : op->sibling.next;
     cci__list_remove(&op->sibling);
+    if (CCI__LINGERS(&op->conn->conn)) cci__sisci_check_linger(op->conn);
 }
 
 static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
@@ -8108,6 +8133,10 @@ static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int statu
     conn->end_status = (int16_t)status;
     cci__list_remove(&conn->asked); /* of `silent` */
     cci__list_init(&conn->asked);
+    if (CCI__LINGERS(&conn->conn)) { /* the program has closed it */
+        cci__sisci_check_linger(conn);
+        return;
+    }
     if (ep->base.event_mask & (1u << CCI_EVENT_DISCONNECT)) {
         cci__list_append(&ep->ending, &conn->asked);
         cci__sisci_post_ends(ep);
@@ -8679,6 +8708,7 @@ static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
     link->items = item->next;
     if (!link->items) link->items_tail = &link->items;
     if (link->fresh_item == item) link->fresh_item = item->next;
+    if (CCI__LINGERS(&item->conn->conn) && item->conn->link == link) cci__sisci_check_linger(item->conn);
     cci__sisci_free_item(ep, item);
 }
 
@@ -9958,6 +9988,7 @@ static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     } else if (conn->conn.state == CCI_CONN_OPEN) {
         cci__notices_forget(&ep->base.notices, &conn->conn, 1);
         conn->conn.state = CCI_CONN_BROKEN;
+        if (CCI__LINGERS(&conn->conn)) cci__sisci_check_linger(conn);
     } else if (conn->conn.state == CCI_CONN_REQUESTED) {
         conn->cancelled = 1;
     } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
@@ -10535,6 +10566,10 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     uint32_t nothing[4] = {0, 0, 0, 0};
     if (!link) {
         cci__sisci_refuse_group(ep, (cci__sisci_group *)conn->data, CCI_ETIMEDOUT);
+        return;
+    }
+    if (CCI__LINGERS(&conn->conn)) {
+        cci__endpoint_end_linger(&ep->base, &conn->conn);
         return;
     }
     if (conn->conn.state == CCI_CONN_CONNECTING && (conn->waits || seek) && conn->conn.deadline_ns > ep->base.now_ns) {
@@ -11637,6 +11672,12 @@ static void cci__sisci_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
     }
 }
 
+#ifndef CCI_NO_LINGER
+static void cci__sisci_linger(cci__endpoint_t *base, cci_conn_t *conn, uint64_t until_ns) {
+    cci__timer_arm(&base->wheel, &conn->timer, until_ns);
+}
+#endif
+
 /* ---- events ---- */
 
 static void cci__sisci_work(cci__endpoint_t *base) {
@@ -11665,7 +11706,7 @@ static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
 
 /* Is it about a connection that the program has closed? */
 static inline int cci__sisci_is_stale(const cci_evq_event_t *event, const cci__sisci_conn *conn) {
-    return ((const cci__sisci_event *)(const void *)event)->token != conn->conn.token;
+    return ((const cci__sisci_event *)(const void *)event)->token != conn->conn.token || CCI__LINGERS(&conn->conn);
 }
 
 /* Events of connections come before all others. */
@@ -12437,6 +12478,10 @@ static const cci__engine_t *cci__sisci_engine(void) {
                                         cci__sisci_add_events_of,
                                         cci__sisci_decide,
                                         cci__sisci_disconnect,
+#ifndef CCI_NO_LINGER
+                                        cci__sisci_is_busy,
+                                        cci__sisci_linger,
+#endif
                                         cci__sisci_set_send_count,
                                         cci__sisci_set_recv_count,
 #ifndef CCI_NO_STATS

@@ -3723,6 +3723,7 @@ static cci__rc_item *cci__rc_oldest(const cci__rc_conn *conn) {
 static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
     const cci__rc_item *oldest = cci__rc_oldest(conn);
     uint64_t at = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
+    if (CCI__LINGERS(&conn->conn)) at = cci__min64(at, cci__endpoint_lingers_until(&ep->base, &conn->conn));
     if (conn->conn.state == CCI_CONN_OPEN) {
         int is_due = oldest && !(conn->marks & CCI__RC_UNDATED);
         at = cci__min64(at, cci__min64(conn->probe_ns, is_due ? oldest->deadline_ns : CCI__NEVER));
@@ -3792,6 +3793,9 @@ static void cci__rc_begin_end(cci__rc *ep, cci__rc_conn *conn, unsigned how) {
         conn->marks |= (uint8_t)(how | (ep->base.event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
+    if (!CCI__LINGERS(&conn->conn)) return;
+    conn->marks &= (uint8_t)~CCI__RC_UNTOLD; /* the program has closed it */
+    cci__rc_schedule(ep, conn);
 }
 
 static void cci__rc_hear_of(const cci__rc *ep, cci__rc_conn *conn) {
@@ -4240,6 +4244,7 @@ static void cci__rc_sent(cci__rc *ep, const struct ibv_wc *wc) {
     }
     if (conn->unposted) cci__rc_list_ready(ep, conn);
     if (!conn->newest) conn->retry_ns = CCI__NEVER;
+    if (CCI__LINGERS(&conn->conn)) cci__rc_schedule(ep, conn);
 }
 
 /* ---- receive buffers ---- */
@@ -5676,6 +5681,10 @@ static void cci__rc_step(cci__rc *ep, cci__rc_conn *conn) {
 
 /* A connection's timer has come, perhaps too early. */
 static void cci__rc_timeout(cci__rc *ep, cci__rc_conn *conn) {
+    if (CCI__LINGERS(&conn->conn) && cci__endpoint_lingers_until(&ep->base, &conn->conn) <= ep->base.now_ns) {
+        cci__endpoint_end_linger(&ep->base, &conn->conn);
+        return;
+    }
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__rc_look_after(ep, conn);
     else if (conn->conn.deadline_ns <= ep->base.now_ns)
@@ -6511,6 +6520,18 @@ static void cci__rc_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
     cci__rc_settle(ep);
 }
 
+#ifndef CCI_NO_LINGER
+static int cci__rc_is_busy(cci__endpoint_t *base, const cci_conn_t *conn) {
+    (void)base;
+    return ((const cci__rc_conn *)(const void *)conn)->newest != NULL;
+}
+
+static void cci__rc_linger(cci__endpoint_t *base, cci_conn_t *conn, uint64_t until_ns) {
+    conn->deadline_ns = until_ns;
+    cci__rc_schedule((cci__rc *)base, (cci__rc_conn *)(void *)conn);
+}
+#endif
+
 /* ---- events ---- */
 
 static void cci__rc_return_message(cci__rc *ep, cci_evq_event_t *event) {
@@ -6528,7 +6549,7 @@ static int cci__rc_is_stale(const cci_evq_event_t *event) {
     const cci__rc_conn *conn = (const cci__rc_conn *)event->owner;
     uint64_t token = event->pool == CCI_EVQ_RECV ? ((const cci__rc_buffer *)(const void *)event)->token
                                                  : ((const cci__rc_event *)(const void *)event)->token;
-    return conn->conn.token != token || conn->conn.state == CCI_CONN_CLOSING;
+    return conn->conn.token != token || conn->conn.state == CCI_CONN_CLOSING || CCI__LINGERS(&conn->conn);
 }
 
 static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
@@ -7282,6 +7303,10 @@ static const cci__engine_t *cci__rc_engine(void) {
                                         cci__rc_add_events,
                                         cci__rc_decide,
                                         cci__rc_disconnect,
+#ifndef CCI_NO_LINGER
+                                        cci__rc_is_busy,
+                                        cci__rc_linger,
+#endif
                                         cci__rc_set_send_count,
                                         cci__rc_set_recv_count,
 #ifndef CCI_NO_STATS

@@ -1962,6 +1962,207 @@ TEST(destroy_event, ANYWHERE, "cci_destroy_endpoint() tells all peers, whose rea
     await_end(pair.b, pair.bc, pair.bc->context);
 }
 
+/* ---- CCI_OPT_CONN_LINGER ---- */
+
+#define LONG_US 4000000000u /* no test takes so long */
+
+static void send_some(const pair_t *pair, int count) {
+    int i;
+    for (i = 0; i < count; i++) {
+        assert_int_equal(cci_send(pair->ac, "last words", 10, as_context((uintptr_t)i), 0), CCI_SUCCESS);
+    }
+}
+
+/* So many completions come, all with `status`; CCI_ERROR stands for success or CCI_ERR_DISCONNECTED. */
+static void await_some(const pair_t *pair, int count, cci_status_t status, int is_ordered) {
+    int i;
+    for (i = 0; i < count; i++) {
+        cci_event_t *event = await(pair->a, CCI_EVENT_SEND);
+        if (status == CCI_ERROR) {
+            assert_true(event->send.status == CCI_SUCCESS || event->send.status == CCI_ERR_DISCONNECTED);
+        } else {
+            assert_int_equal(event->send.status, status);
+        }
+        if (is_ordered) {
+            assert_ptr_equal(event->send.context, as_context((uintptr_t)i));
+        }
+        drop(event);
+    }
+}
+
+/* A connection whose peer is silent, with messages under way; the client has closed it. */
+static pair_t open_lingering(cci_conn_attribute_t attribute, uint32_t linger_us, int count) {
+    pair_t pair = open_pair(attribute);
+    ask_for_ends(pair.a);
+    ask_for_ends(pair.b);
+    set_number(pair.ac, CCI_OPT_CONN_LINGER, linger_us);
+    silence(pair.b);
+    send_some(&pair, count);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    return pair;
+}
+
+TEST(linger_option, ANYWHERE, "[fi_shutdown] CCI_OPT_CONN_LINGER is 0 at first, and each connection of any kind has its own") {
+    static const cci_conn_attribute_t kinds[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    uint32_t value = 1;
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        pair_t pair = connect_sides(a, b, kinds[i]);
+        assert_int_equal(get_number(pair.ac, CCI_OPT_CONN_LINGER), 0);
+        set_number(pair.ac, CCI_OPT_CONN_LINGER, UINT32_MAX);
+        assert_int_equal(get_number(pair.ac, CCI_OPT_CONN_LINGER), UINT32_MAX);
+        assert_int_equal(get_number(pair.bc, CCI_OPT_CONN_LINGER), 0);
+    }
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_CONN_LINGER, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_CONN_LINGER, &value), CCI_EINVAL);
+}
+
+static void delivers_last(cci_conn_attribute_t attribute) {
+    pair_t pair = open_lingering(attribute, LONG_US, 20);
+    cci_endpt_stats_t stats;
+    int i;
+    assert_int_equal(cci_get_opt(pair.a->ep, CCI_OPT_ENDPT_STATS, &stats), CCI_SUCCESS);
+    assert_int_equal(stats.connections_open, 0);
+    elapse(long_or_short_ns(5 * SECOND_NS, 100 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a));
+    pair.b->deaf = 0;
+    AWAIT(count_of(pair.b, CCI_EVENT_DISCONNECT) == 1);
+    assert_int_equal(count_of(pair.b, CCI_EVENT_RECV), 20);
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(pair.b->queue[0]->type, CCI_EVENT_RECV); /* before the other */
+        drop(take(pair.b, CCI_EVENT_RECV));
+    }
+    await_end(pair.b, pair.bc, &context_b);
+    await_some(&pair, 20, CCI_SUCCESS, attribute == CCI_CONN_ATTR_RO);
+    assert_true(is_quiet(pair.a));
+    connect_sides(pair.a, pair.b, attribute);
+}
+
+TEST(linger_ro, ANYWHERE, "[fi_shutdown] RO: with CCI_OPT_CONN_LINGER the peer gets what was pending, then CCI_EVENT_DISCONNECT") {
+    (void)state;
+    delivers_last(CCI_CONN_ATTR_RO);
+}
+
+TEST(linger_ru, ANYWHERE, "[fi_shutdown] RU: with CCI_OPT_CONN_LINGER the peer gets what was pending, then CCI_EVENT_DISCONNECT") {
+    (void)state;
+    delivers_last(CCI_CONN_ATTR_RU);
+}
+
+TEST(linger_uu, ANYWHERE, "[fi_shutdown] UU: with CCI_OPT_CONN_LINGER what was pending leaves") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    (void)state;
+    set_number(pair.ac, CCI_OPT_CONN_LINGER, LONG_US);
+    send_some(&pair, 20);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    await_some(&pair, 20, CCI_SUCCESS, 0);
+}
+
+TEST(linger_time, ANYWHERE, "[fi_shutdown] what is pending when CCI_OPT_CONN_LINGER is over ends with CCI_ERR_DISCONNECTED, not before") {
+    const uint32_t linger_us = long_or_short_us(3000000, 200000);
+    const uint64_t begin_ns = test_now_ns();
+    pair_t pair = open_lingering(CCI_CONN_ATTR_RO, linger_us, 20);
+    (void)state;
+    await_some(&pair, 20, CCI_ERR_DISCONNECTED, 1);
+    assert_true(test_now_ns() - begin_ns >= linger_us * (uint64_t)1000);
+    assert_true(is_quiet(pair.a));
+}
+
+TEST(linger_nothing, ANYWHERE, "[fi_shutdown] when nothing is pending the peer is told at once, whatever CCI_OPT_CONN_LINGER is") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    (void)state;
+    ask_for_ends(pair.b);
+    set_number(pair.ac, CCI_OPT_CONN_LINGER, LONG_US);
+    round_trip(&pair);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    await_end(pair.b, pair.bc, &context_b);
+}
+
+TEST(linger_events, ANYWHERE, "[fi_shutdown] of a connection that lingers come completions and no other event") {
+    pair_t pair = open_lingering(CCI_CONN_ATTR_RO, LONG_US, 5);
+    (void)state;
+    set_number(pair.a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, 10000);
+    assert_int_equal(cci_send(pair.bc, "too late", 8, NULL, 0), CCI_SUCCESS);
+    elapse(long_or_short_ns(SECOND_NS, 100 * MILLISECOND_NS));
+    pair.b->deaf = 0;
+    await_some(&pair, 5, CCI_SUCCESS, 1);
+    AWAIT(count_of(pair.b, CCI_EVENT_DISCONNECT) == 1);
+    assert_int_equal(count_of(pair.b, CCI_EVENT_SEND), 1); /* with success or not */
+    elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a));
+}
+
+TEST(linger_left, ANYWHERE, "[fi_shutdown] a connection that lingers ends, with what is pending, when the peer closes it") {
+    pair_t pair = open_lingering(CCI_CONN_ATTR_RO, LONG_US, 20);
+    (void)state;
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+    pair.b->deaf = 0;
+    await_some(&pair, 20, CCI_ERROR, 1);
+    lay_ghosts(pair.b);
+    assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+}
+
+TEST(linger_timeout, ANYWHERE, "[fi_shutdown] a send time-out holds for a connection that lingers") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    (void)state;
+    ask_for_ends(pair.a);
+    set_number(pair.ac, CCI_OPT_CONN_LINGER, LONG_US);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+    silence(pair.b);
+    send_some(&pair, 3);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    await_some(&pair, 3, CCI_ETIMEDOUT, 1);
+    assert_true(is_quiet(pair.a));
+}
+
+TEST(linger_destroy, ANYWHERE, "[fi_shutdown] cci_destroy_endpoint() doesn't wait for connections that linger") {
+    pair_t pair = open_lingering(CCI_CONN_ATTR_RO, LONG_US, 20);
+    const uint64_t begin_ns = test_now_ns();
+    (void)state;
+    side_close(pair.a);
+    assert_true(test_now_ns() - begin_ns < LONG_US * (uint64_t)1000 / 2);
+}
+
+TEST(linger_rma, ANYWHERE, "[fi_shutdown] RMAs, messages of CCI_FLAG_NO_COPY and silent ones go on while the connection lingers") {
+    static uint8_t here[3][100000], there[2][100000];
+    static char borrowed[] = "borrowed";
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_rma_handle_t *ours, *theirs;
+    cci_event_t *event;
+    int i;
+    (void)state;
+    ask_for_ends(pair.b);
+    fill(here[0], sizeof here[0], 1);
+    fill(there[1], sizeof there[1], 2);
+    memset(here[1], 0, sizeof here[1]);
+    memset(there[0], 0, sizeof there[0]);
+    assert_int_equal(cci_rma_register(pair.a->ep, here, sizeof here, 0, &ours), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, there, sizeof there, CCI_FLAG_READ | CCI_FLAG_WRITE, &theirs), CCI_SUCCESS);
+    set_number(pair.ac, CCI_OPT_CONN_LINGER, LONG_US);
+    silence(pair.b);
+    assert_int_equal(cci_rma(pair.ac, "written", 7, ours, 0, theirs, 0, sizeof here[0], as_context(0), CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, ours, sizeof here[0], theirs, sizeof here[0], sizeof here[0], as_context(1),
+                             CCI_FLAG_READ),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_send(pair.ac, borrowed, 8, as_context(2), CCI_FLAG_NO_COPY), CCI_SUCCESS);
+    assert_int_equal(cci_send(pair.ac, "silent", 6, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    pair.b->deaf = 0;
+    await_some(&pair, 3, CCI_SUCCESS, 1);
+    await_end(pair.b, pair.bc, &context_b);
+    assert_true(holds_pattern(there[0], sizeof there[0], 1) && holds_pattern(here[1], sizeof here[1], 2));
+    for (i = 0; i < 3; i++) {
+        static const char *const texts[] = {"written", "borrowed", "silent"};
+        event = take(pair.b, CCI_EVENT_RECV);
+        assert_non_null(event);
+        assert_int_equal(event->recv.len, strlen(texts[i]));
+        assert_memory_equal(event->recv.ptr, texts[i], strlen(texts[i]));
+        drop(event);
+    }
+}
+
 /* Bytes that nobody else sends: `which` tells answers apart. */
 static const uint8_t *answer_bytes(uint32_t which) {
     static uint8_t bytes[CCI_CONN_REQ_LEN + 1];

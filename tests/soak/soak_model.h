@@ -103,6 +103,7 @@ typedef struct side {
     uint32_t open_ops;
     uint32_t flow_messages, flow_length;
     int had_rnr, had_empty;
+    uint64_t lingers_until_ns; /* closed; by the endpoint's clock */
 } side_t;
 
 typedef struct conn {
@@ -932,6 +933,8 @@ static void check_status(const op_t *op, uint32_t id, cci_status_t status) {
     case CCI_ERR_DISCONNECTED:
         REQUIRE(ORACLE_STATUS, at->state != SIDE_OPEN || at->is_broken || !is_sound(peer) || !is_strict,
                 "%s: disconnected, but both sides are there", op_text(id));
+        REQUIRE(ORACLE_LIVENESS, !op->must_succeed || at->is_broken || !is_sound(peer) || !is_strict,
+                "%s: disconnected on a network without faults, though the connection lingers", op_text(id));
         break;
     case CCI_ETIMEDOUT:
     case CCI_ERR_RNR:
@@ -1006,7 +1009,7 @@ static void check_overdue(void) {
                 since_ns = cci__max64(since_ns, CCI__CONTAINER(rel->items.next, const cci_rel_item_t, node)->since_ns);
             }
         }
-        since_ns = cci__max64(since_ns, node->awake_ns);
+        since_ns = cci__max64(since_ns, cci__max64(node->awake_ns, side->lingers_until_ns));
         REQUIRE(ORACLE_OVERDUE, node_now_ns(node) <= since_ns + most_ns,
                 "%s has not ended after %.3f s, its time-out is %.3f s", op_text(pending[i]),
                 (double)(node_now_ns(node) - op->issued_ns) / 1e9, op->timeout_us / 1e6);

@@ -230,7 +230,8 @@ static void soak_connect_group(uint32_t node, uint32_t group, cci_conn_attribute
     }
 }
 
-static void soak_close(uint32_t id, uint32_t at) {
+/* What is pending goes on for so long at most. */
+static void soak_close_slowly(uint32_t id, uint32_t at, uint32_t linger_us) {
     conn_t *conn = &conns[id];
     side_t *side = &conn->side[at];
     if (side->state != SIDE_OPEN) {
@@ -238,9 +239,16 @@ static void soak_close(uint32_t id, uint32_t at) {
     }
     (void)visit_waiting(conn, side, &conn->side[!at], visit_mark, 0);
     side->state = SIDE_CLOSED;
+    side->lingers_until_ns = node_now_ns(&nodes[side->node]) + linger_us * (uint64_t)1000;
+    REQUIRE(ORACLE_CALL, cci_set_opt(side->handle, CCI_OPT_CONN_LINGER, &linger_us) == CCI_SUCCESS, "no CCI_OPT_CONN_LINGER");
     REQUIRE(ORACLE_CALL, cci_disconnect(side->handle) == CCI_SUCCESS, "cci_disconnect failed");
     side->flow_messages = 0;
     wake_node(&nodes[side->node]);
+}
+
+static void soak_close(uint32_t id, uint32_t at) {
+    uint64_t draw = mix(id * 2 + at + 77);
+    soak_close_slowly(id, at, draw % 2 == 0 ? 0 : (uint32_t)(draw % 3000000));
 }
 
 /* The library said that the connection is of no use any more. */
@@ -1391,6 +1399,9 @@ static void probe_connections(void) {
                     left--; /* hundreds of senders and four buffers, or memory for few: some wait longer than a short time-out */
                     totals.probes++;
                     (void)soak_send(i, at, 16 + below(64), 0, 1);
+                    if (at == 0 && happens(100)) { /* before the other side sends what must arrive */
+                        soak_close_slowly(i, at, 40000000);
+                    }
                 } else if (left_gone > 0) {
                     left_gone--;
                     (void)soak_send(i, at, 16, 0, 0); /* it will learn that the other side is gone */

@@ -597,6 +597,10 @@ static void test_statistics_are_left_out(void **state) {
     assert_int_equal(cci_get_opt(side[1], CCI_OPT_CONN_STATS, &c), CCI_EINVAL);
     assert_int_equal(cci_set_opt(client, CCI_OPT_ENDPT_CONN_STATS, &one), CCI_EINVAL);
     assert_int_equal(cci_set_opt(side[1], CCI_OPT_ENDPT_STATS, &e), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(client, CCI_OPT_CONN_LINGER, &one), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_set_opt(client, CCI_OPT_CONN_LINGER, &one), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_get_opt(side[1], CCI_OPT_CONN_LINGER, &one), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(side[1], CCI_OPT_CONN_LINGER, &one), CCI_EINVAL);
 }
 
 static void test_changed_packets_do_no_harm(void **state) {
