@@ -766,10 +766,16 @@ static int op_is_posted(const op_t *op) {
     return list != NULL && count == list->under_way;
 }
 
+/* What the library has for the traffic of a side, also while that lingers; or NULL. */
+static const cci__active_t *active_of(const side_t *side) {
+    int lingers = side->state == SIDE_CLOSED && side->incarnation == nodes[side->node].incarnation &&
+                  (dconn_of(side)->conn.flags & CCI__CONN_LINGERS);
+    return side->state == SIDE_OPEN || lingers ? dconn_of(side)->active : NULL;
+}
+
 /* It is done, and on an ordered connection waits for its turn to be reported. */
 static int op_has_turn_to_wait(const op_t *op) {
-    const side_t *side = &conns[op->conn].side[op->side];
-    const cci__active_t *active = side->state == SIDE_OPEN ? dconn_of(side)->active : NULL;
+    const cci__active_t *active = active_of(&conns[op->conn].side[op->side]);
     const cci_list_t *node;
     for (node = active == NULL ? NULL : active->rel.items.next; node != NULL && node != &active->rel.items; node = node->next) {
         const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
