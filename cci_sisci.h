@@ -7578,7 +7578,7 @@ static inline void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
 static int cci__sisci_is_dead(const cci__sisci_item *item);
 
 #ifndef CCI_NO_LINGER
-static int cci__sisci_is_busy(cci__endpoint_t *base, const cci_conn_t *of) {
+static int cci__sisci_has_ops(cci__endpoint_t *base, const cci_conn_t *of) {
     const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)of;
     const cci__sisci_item *item = conn->link ? conn->link->items : NULL;
     (void)base;
@@ -7594,7 +7594,7 @@ static CCI__RARE void cci__sisci_check_linger(cci__sisci_conn *conn) {
     (void)conn;
 #else
     cci__endpoint_t *ep = &conn->link->ep->base;
-    if (conn->conn.state != CCI_CONN_OPEN || !cci__sisci_is_busy(ep, &conn->conn))
+    if (conn->conn.state != CCI_CONN_OPEN || !cci__sisci_has_ops(ep, &conn->conn))
         cci__timer_arm(&ep->wheel, &conn->conn.timer, ep->now_ns);
 #endif
 }
@@ -12479,7 +12479,7 @@ static const cci__engine_t *cci__sisci_engine(void) {
                                         cci__sisci_decide,
                                         cci__sisci_disconnect,
 #ifndef CCI_NO_LINGER
-                                        cci__sisci_is_busy,
+                                        cci__sisci_has_ops,
                                         cci__sisci_linger,
 #endif
                                         cci__sisci_set_send_count,
