@@ -6040,7 +6040,7 @@ static void cci__rel_complete_ops(cci_rel_t *rel, cci_rel_item_t *item) {
     while (link) {
         cci_rel_link_t *next = link->next;
         cci_rel_op_t *op = link->op;
-        if (op->status == CCI_SUCCESS) op->status = status;
+        if (op->status == CCI_SUCCESS && link->sequence >= item->first) op->status = status;
         if (--op->parts == 0) rel->pool->sink->complete(rel->user, op);
         link = next;
     }
@@ -6129,6 +6129,10 @@ static void cci__rel_withdraw_behind(cci_rel_t *rel, cci_rel_item_t *item, int s
         CCI__CONTAINER(before, cci_rel_item_t, node)->follow = NULL; /* the other layer's operation ends without it */
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
+    if (rel->taken - item->first < item->count) { /* of a run the first messages may have been taken: they succeed */
+        item->count -= (uint32_t)(rel->taken - item->first);
+        item->first = rel->taken;
+    }
     item->status = status;
     item->flags &= ~(CCI__ITEM_SENT | CCI__ITEM_HELD | CCI__ITEM_QUEUED | CCI__ITEM_LEAVING);
     item->flags |= CCI__ITEM_VOID | CCI__ITEM_QUEUED;
@@ -8413,7 +8417,6 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
             if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID)) continue;
             item->flags &= ~CCI__ITEM_DONE;
             item->pieces = 0;
-            cci__rel_complete_first(rel, item);
             cci__rel_withdraw_behind(rel, item, status, behind);
             behind = &item->queue;
         }

@@ -1356,6 +1356,46 @@ static void test_an_operation_of_another_layer_behind_refused_messages_is_told_w
     world_end(w);
 }
 
+/* Of two messages that travel together behind a read the peer takes the first and refuses the second until its time-out. The read
+ * completes before both, and the first has succeeded. */
+static void test_half_a_run_behind_a_read_waits_for_it_when_the_other_half_is_refused(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(721, attributes[i], 1200);
+        side_t *s = &w->side[0], *peer = &w->side[1];
+        cci_rel_item_t *item = NULL;
+        op_t *op = next_op(s);
+        assert_int_equal(cci_rel_extern(&s->rel, 0, NULL, 0, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
+        s->sent++;
+        s->rel.timeout_us = 500000;
+        send_sure(s, 500);
+        send_sure(s, 500);
+        s->rel.mtu = 600; /* the path has become smaller */
+        side_output(s);
+        assert_int_equal(w->flying_count, 2);
+        buf_drop(w->flying[--w->flying_count].buf);
+        w->now_ns += w->delay_ns;
+        arrivals(w);
+        assert_int_equal(peer->delivered_count, 1);
+        peer->refuse_keep = 256;
+        run_for(w, 700 * MS);
+        assert_int_equal(s->completed, s->rel.ordered ? 0 : 2);
+        peer->refuse_keep = 0;
+        cci_rel_extern_done(&s->rel, item, CCI_SUCCESS);
+        assert_true(run_until_idle(w, 1000 * MS));
+        assert_int_equal(s->completed, 3);
+        assert_int_equal(peer->delivered_count, 1);
+        assert_int_equal(s->ops[0].rel.status, CCI_SUCCESS);
+        assert_int_equal(s->ops[1].rel.status, CCI_SUCCESS);
+        assert_int_equal(s->ops[2].rel.status, CCI_ERR_RNR);
+        send_sure(s, 100);
+        assert_true(run_until_idle(w, 1000 * MS));
+        assert_int_equal(peer->delivered_count, 2);
+        world_end(w);
+    }
+}
+
 /* Drops all that is under way to a side. */
 static void lose_what_flies_to(world_t *w, const side_t *to) {
     uint32_t i, left = 0;
@@ -2499,6 +2539,7 @@ int main(void) {
         cmocka_unit_test(test_an_operation_of_another_layer_behind_refused_messages_is_told_when_it_is_done),
         cmocka_unit_test(test_a_message_behind_a_withdrawal_is_not_told_when_a_later_one_is_given_up),
         cmocka_unit_test(test_a_write_behind_a_withdrawal_is_told_when_it_is_done),
+        cmocka_unit_test(test_half_a_run_behind_a_read_waits_for_it_when_the_other_half_is_refused),
         cmocka_unit_test(test_a_write_that_is_lost_while_messages_are_refused_is_repeated),
         cmocka_unit_test(test_a_message_behind_a_withdrawal_completes_before_its_answer),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
