@@ -7715,13 +7715,10 @@ static int cci__rel_place_frame(cci_rel_t *rel, const uint8_t *frame, int check_
     return 0;
 }
 
-/* The same for all of a run's `count` frames but the first `skip`. */
-static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t count, uint64_t skip, int check_only) {
+/* The same for all of a run's `count` frames. */
+static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t count, int check_only) {
     for (;;) CCI__LOOP(place_run) {
-            if (skip > 0)
-                skip--;
-            else if (!cci__rel_place_frame(rel, frame, check_only))
-                return 0;
+            if (!cci__rel_place_frame(rel, frame, check_only)) return 0;
             if (--count == 0) return 1;
             frame += cci_rel_frame_size(frame); /* never behind the last: it need not be padded */
         }
@@ -7737,23 +7734,21 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make);
 static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length);
 
 /* No buffer is free for a message that has come whole, but pieces of it had come before, and have one: there is room
- * for all of it. `frame`: the first of a run, which begins with sequence number `first` and of which `skip` are not
- * wanted. */
-static int cci__rel_complete_part(cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint64_t skip) {
-    uint32_t length;
-    cci_rel_part_t *part = cci__rel_part(rel, first + skip, 0);
-    for (; part && skip > 0; skip--) frame += cci_rel_frame_size(frame);
-    length = cci__load16(frame + 2);
+ * for all of it. `frame`: the first of a run, which begins with sequence number `first`. */
+static int cci__rel_complete_part(cci_rel_t *rel, const uint8_t *frame, uint64_t first) {
+    uint32_t length = cci__load16(frame + 2);
+    cci_rel_part_t *part = cci__rel_part(rel, first, 0);
     if (!part || frame[0] != CCI__FRAME_MESSAGE || !part->buffer || part->complete || part->total != length) return 0;
     memcpy(part->memory + CCI_REL_HEADER + 8, frame + 8, length);
     (void)cci__rel_fill(rel, part, 0, length);
     return 1;
 }
 
-/* May a run with these numbers come in? If its beginning was withdrawn or came in another packet, *skip are to be left
- * out. Else *outcome says what becomes of it. */
-static int cci__rel_wants_run(cci_rel_t *rel, uint64_t first, uint64_t last, uint64_t *skip, int *outcome) {
-    int have = cci__rel_have(rel, first, last);
+/* May a run with these numbers come in? Where some of them were withdrawn or came in another packet, those are left of
+ * [*first, *last) that come before the next of these. Else *outcome says what becomes of it. */
+static int cci__rel_wants_run(cci_rel_t *rel, uint64_t *first, uint64_t *last, int *outcome) {
+    int have = cci__rel_have(rel, *first, *last);
+    uint32_t i;
     *outcome = have == CCI__RANGE_OLD ? CCI__TAKEN : CCI__REFUSED;
     if (have == CCI__RANGE_OLD) return 0; /* once more; it only wants its acknowledgement */
     if (CCI__UNLIKELY(rel->leaving)) {
@@ -7761,11 +7756,16 @@ static int cci__rel_wants_run(cci_rel_t *rel, uint64_t first, uint64_t last, uin
         return 0;
     }
     if (have != CCI__RANGE_MIXED) return 1;
-    if (first >= rel->expected ||
-        (!rel->ordered && cci__ranges_test(rel->sequences, rel->sequence_count, rel->expected, last) != CCI__RANGE_NEW))
-        return 0;
-    *skip = rel->expected - first;
+    *first = cci__max64(*first, rel->expected);
+    for (i = 0; i < rel->sequence_count && rel->sequences[i].lo <= *first; i++)
+        *first = cci__max64(*first, rel->sequences[i].hi);
+    if (i < rel->sequence_count) *last = cci__min64(*last, rel->sequences[i].lo);
     return 1;
+}
+
+/* Has all come of a run that lies behind what was left of it? */
+static int cci__rel_has_rest(const cci_rel_t *rel, uint64_t last, uint64_t behind) {
+    return last == behind || cci__rel_have(rel, last, behind) == CCI__RANGE_OLD;
 }
 
 /* Where a run with these numbers belongs among those that wait for what comes before them. NULL if one of them has some
@@ -7785,9 +7785,9 @@ static cci_rel_run_t **cci__rel_place_early(cci_rel_t *rel, uint64_t first, uint
 }
 
 /* There is no buffer for a run: but a message that came in part has one, and may be completed from the packet. */
-static int cci__rel_lacks_buffer(cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint32_t count, uint64_t skip) {
+static int cci__rel_lacks_buffer(cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint32_t count) {
     int in_order = first <= rel->expected;
-    if (cci__rel_complete_part(rel, frame, first, skip) && count == skip + 1) return CCI__TAKEN;
+    if (cci__rel_complete_part(rel, frame, first) && count == 1) return CCI__TAKEN;
     if (in_order || !rel->ordered) cci__rel_nack(rel, cci__max64(first, rel->expected), CCI_ERR_RNR);
     if (in_order && !cci__rel_has_due_part(rel)) rel->advanced = 1; /* it is not its fault that it gets no further */
     return CCI__REFUSED;
@@ -7822,38 +7822,44 @@ static void cci__rel_take_unordered(cci_rel_t *rel, cci_rel_run_t *run, uint64_t
     if (CCI__UNLIKELY(rel->early != NULL)) cci__rel_unblock(rel);
 }
 
-/* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. */
+/* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. What it has behind
+ * others that have come is refused: it comes again. */
 static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count,
                               int has_bulk, void *buffer) {
-    uint64_t first = cci__expand32(cci__load32(bytes + begin + 4), rel->expected), last = first + count, skip = 0;
+    uint64_t at = cci__expand32(cci__load32(bytes + begin + 4), rel->expected), first = at, last = at + count;
+    uint64_t behind = last;
     cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes, **place = NULL;
     int in_order = 1, waits = 0, outcome;
     if (!rel->reliable) {
         if (has_bulk || !rel->pool->sink->keep(rel->user, buffer, 1)) /* nothing comes before it: it is due */
             return CCI__REFUSED;
     } else {
-        if (!cci__rel_wants_run(rel, first, last, &skip, &outcome)) return outcome;
+        if (!cci__rel_wants_run(rel, &first, &last, &outcome)) return outcome;
+        for (; at < first; at++) begin += cci_rel_frame_size(bytes + begin);
+        count = (uint32_t)(last - first);
         in_order = first <= rel->expected;
         if (!rel->ordered && !in_order) waits = cci__rel_must_wait(rel, bytes + begin, first, last);
         if (rel->ordered && !in_order && !(place = cci__rel_place_early(rel, first, last, &outcome))) return outcome;
-        if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, skip, 1)) return CCI__REFUSED;
+        if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, 1)) return CCI__REFUSED;
         if (!cci__rel_room_for(rel, first, last)) return CCI__REFUSED;
         if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !waits)))
-            return cci__rel_lacks_buffer(rel, bytes + begin, first, count, skip);
-        if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, skip, 0);
+            return cci__rel_lacks_buffer(rel, bytes + begin, first, count) == CCI__TAKEN &&
+                           cci__rel_has_rest(rel, last, behind)
+                       ? CCI__TAKEN
+                       : CCI__REFUSED;
+        if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, 0);
     }
     run->buffer = buffer;
     run->begin = (uint16_t)begin;
     run->end = (uint16_t)end;
     run->count = count;
-    for (; skip > 0; skip--) cci_rel_run_skip(run);
     if (!rel->reliable)
         cci__rel_deliver(rel, run);
     else if (rel->ordered)
         cci__rel_take_ordered(rel, run, place, last, in_order);
     else
         cci__rel_take_unordered(rel, run, first, last, waits);
-    return CCI__TAKEN;
+    return cci__rel_has_rest(rel, last, behind) ? CCI__TAKEN : CCI__REFUSED;
 }
 
 /* The part that begins at this sequence number, made if there is none; NULL if that is not possible. */

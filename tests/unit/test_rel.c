@@ -1791,6 +1791,31 @@ static void test_a_message_that_comes_whole_and_in_pieces_leaves_nothing_behind(
     }
 }
 
+/* Of a run the beginning is sent in pieces, and the last message comes alone. Where the path grows meanwhile, the first piece is
+ * repeated as the whole run, of which the receiver has that message. It takes the others. */
+static void test_a_run_of_which_a_message_has_come_alone_is_taken_without_it(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(855, attributes[i], 1200);
+        side_t *s = &w->side[0];
+        s->pool.base_mtu = 1200;
+        send_sure(s, 1000);
+        send_sure(s, 50);
+        s->rel.mtu = 600; /* the path has become smaller */
+        side_output(s);
+        assert_int_equal(w->flying_count, 3);
+        buf_drop(w->flying[0].buf);
+        memmove(&w->flying[0], &w->flying[1], --w->flying_count * sizeof w->flying[0]);
+        s->rel.mtu = 1200;
+        if (!run_until_idle(w, 5000 * MS)) fail_msg("never idle: the run is refused for ever");
+        assert_int_equal(w->side[1].delivered_count, 2);
+        assert_all_well(s);
+        assert_pools_full(&w->side[1], BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
+}
+
 /* ---- pauses ------------------------------------------------------------------------------------------------------ */
 
 static void pause_side(side_t *s, int attribute, uint32_t mtu) {
@@ -2551,6 +2576,7 @@ int main(void) {
         cmocka_unit_test(test_a_path_that_becomes_shorter_loses_nothing_without_memory_for_records),
         cmocka_unit_test(test_a_shorter_path_is_noticed_beside_small_messages),
         cmocka_unit_test(test_a_message_that_comes_whole_and_in_pieces_leaves_nothing_behind),
+        cmocka_unit_test(test_a_run_of_which_a_message_has_come_alone_is_taken_without_it),
         cmocka_unit_test(test_traffic_goes_on_after_pauses),
         cmocka_unit_test(test_a_pause_does_not_lose_a_message_that_is_overtaken),
         cmocka_unit_test(test_a_late_repetition_after_a_pause_is_not_answered_for_ever),
