@@ -1503,13 +1503,16 @@ static void check_silence(void) {
             (unsigned long)(net.datagrams - before));
 }
 
-/* Where packets are sealed an endpoint that was made again can't reset the connections of the one before: what it had sent
- * in part lies there until the program gives up. */
+/* An endpoint that was made again can't reset the connections of the one before where packets are sealed, or when it has another
+ * port: what had been sent in part lies there until the program gives up. */
 static void close_orphans(void) {
     uint32_t i, at;
-    for (i = 0; i < conn_count && profile.protection == PROTECTION_SEAL; i++) {
+    for (i = 0; i < conn_count; i++) {
         for (at = 0; at < 2; at++) {
-            if (conns[i].side[!at].state == SIDE_GONE) {
+            const side_t *side = &conns[i].side[at];
+            if (conns[i].side[!at].state == SIDE_GONE &&
+                (profile.protection == PROTECTION_SEAL ||
+                 (side->state == SIDE_OPEN && net_node_at(net_number(&((const cci_conn_t *)(const void *)side->handle)->peer)) < 0))) {
                 soak_close(i, at);
             }
         }
