@@ -7822,6 +7822,23 @@ static void cci__rel_take_unordered(cci_rel_t *rel, cci_rel_run_t *run, uint64_t
     if (CCI__UNLIKELY(rel->early != NULL)) cci__rel_unblock(rel);
 }
 
+static void cci__rel_fill_run(cci_rel_run_t *run, void *buffer, uint32_t begin, uint32_t end, uint32_t count) {
+    run->buffer = buffer;
+    run->begin = (uint16_t)begin;
+    run->end = (uint16_t)end;
+    run->count = count;
+}
+
+/* Takes a packet's run of an unreliable connection, which is due: nothing comes before it. */
+static int cci__rel_input_unreliable_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count,
+                                         int has_bulk, void *buffer) {
+    cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes;
+    if (has_bulk || !rel->pool->sink->keep(rel->user, buffer, 1)) return CCI__REFUSED;
+    cci__rel_fill_run(run, buffer, begin, end, count);
+    cci__rel_deliver(rel, run);
+    return CCI__TAKEN;
+}
+
 /* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. What it has behind
  * others that have come is refused: it comes again. */
 static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count,
@@ -7829,33 +7846,23 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     uint64_t at = cci__expand32(cci__load32(bytes + begin + 4), rel->expected), first = at, last = at + count;
     uint64_t behind = last;
     cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes, **place = NULL;
-    int in_order = 1, waits = 0, outcome;
-    if (!rel->reliable) {
-        if (has_bulk || !rel->pool->sink->keep(rel->user, buffer, 1)) /* nothing comes before it: it is due */
-            return CCI__REFUSED;
-    } else {
-        if (!cci__rel_wants_run(rel, &first, &last, &outcome)) return outcome;
-        for (; at < first; at++) begin += cci_rel_frame_size(bytes + begin);
-        count = (uint32_t)(last - first);
-        in_order = first <= rel->expected;
-        if (!rel->ordered && !in_order) waits = cci__rel_must_wait(rel, bytes + begin, first, last);
-        if (rel->ordered && !in_order && !(place = cci__rel_place_early(rel, first, last, &outcome))) return outcome;
-        if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, 1)) return CCI__REFUSED;
-        if (!cci__rel_room_for(rel, first, last)) return CCI__REFUSED;
-        if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !waits)))
-            return cci__rel_lacks_buffer(rel, bytes + begin, first, count) == CCI__TAKEN &&
-                           cci__rel_has_rest(rel, last, behind)
-                       ? CCI__TAKEN
-                       : CCI__REFUSED;
-        if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, 0);
+    int in_order, waits = 0, outcome;
+    if (!rel->reliable) return cci__rel_input_unreliable_run(rel, bytes, begin, end, count, has_bulk, buffer);
+    if (!cci__rel_wants_run(rel, &first, &last, &outcome)) return outcome;
+    for (; at < first; at++) begin += cci_rel_frame_size(bytes + begin);
+    count = (uint32_t)(last - first);
+    in_order = first <= rel->expected;
+    if (!rel->ordered && !in_order) waits = cci__rel_must_wait(rel, bytes + begin, first, last);
+    if (rel->ordered && !in_order && !(place = cci__rel_place_early(rel, first, last, &outcome))) return outcome;
+    if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, 1)) return CCI__REFUSED;
+    if (!cci__rel_room_for(rel, first, last)) return CCI__REFUSED;
+    if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !waits))) {
+        outcome = cci__rel_lacks_buffer(rel, bytes + begin, first, count);
+        return cci__rel_has_rest(rel, last, behind) ? outcome : CCI__REFUSED;
     }
-    run->buffer = buffer;
-    run->begin = (uint16_t)begin;
-    run->end = (uint16_t)end;
-    run->count = count;
-    if (!rel->reliable)
-        cci__rel_deliver(rel, run);
-    else if (rel->ordered)
+    if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, 0);
+    cci__rel_fill_run(run, buffer, begin, end, count);
+    if (rel->ordered)
         cci__rel_take_ordered(rel, run, place, last, in_order);
     else
         cci__rel_take_unordered(rel, run, first, last, waits);
