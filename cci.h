@@ -966,9 +966,9 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
  * peer are dropped. When nothing is pending any more, or the time is over, the peer is told: it has got the messages,
  * and then CCI_EVENT_DISCONNECT with CCI_SUCCESS. It ends earlier, with what is pending, when the peer closes, when a
  * send time-out breaks the connection, and with cci_destroy_endpoint() and cci_finalize(), which don't wait for it.
- * Until then buffers of CCI_FLAG_NO_COPY and registered memory are in use, and the connection counts where connections
- * are limited. Nothing goes on unless the program gets events, or a helper thread works. Parts of cci_rmav() that have
- * not begun don't begin any more. */
+ * Until then buffers of CCI_FLAG_NO_COPY, registered memory and what cci_atomic() is to write are in use, and the
+ * connection counts where connections are limited. Nothing goes on unless the program gets events, or a helper thread
+ * works. Parts of cci_rmav() that have not begun don't begin any more. */
 CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* ---- getting events [4.5] --------------------------------------------------------------------------------------- */
@@ -10293,7 +10293,9 @@ CCI__UNUSED static int cci__endpoint_set_conn_opt(struct cci_connection *connect
     memcpy(&value, val, sizeof value);
     cci__endpoint_lock(ep);
     ep->now_ns = ep->engine->clock(ep);
-    if (name == CCI_OPT_CONN_CONTEXT) {
+    if (CCI__LINGERS(conn)) {
+        status = CCI_EINVAL; /* the program has closed it */
+    } else if (name == CCI_OPT_CONN_CONTEXT) {
         memcpy(&conn->pub.context, val, sizeof(void *));
     } else if (name == CCI_OPT_CONN_LINGER) {
         status = cci__endpoint_set_linger(conn, value);
@@ -10440,6 +10442,7 @@ static int cci__endpoint_begin_linger(cci__endpoint_t *ep, cci_conn_t *conn) {
     conn->flags = (uint16_t)((conn->flags & ~CCI__CONN_PINGED) | CCI__CONN_LINGERS);
     conn->keepalive_us = 0;
     conn->step.confirming = 0; /* what is pending confirms it as well */
+    conn->tries = 0;
     ep->engine->linger(ep, conn, ep->now_ns + CCI__LINGER_US(conn) * UINT64_C(1000));
     return 1;
 #endif

@@ -8874,7 +8874,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         conn->skips = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
     }
     if (!conn || conn->ended || conn->skips || record->is_void || record->length > conn->conn.pub.max_send_size ||
-        (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
+        CCI__LINGERS(&conn->conn) || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         if (is_block) cci__sisci_give_back(link, block);
         return CCI__SISCI_TAKEN;
     }
