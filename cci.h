@@ -290,9 +290,9 @@
  *                       It goes without: descriptors, devices, multicast, sealed packets, answers with data
  *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), statistics, URIs of endpoints and
  *                       peers, and CCI_OPT_CONN_LINGER (likewise), proof of a client's address, and peers whose
- *                       address changes. It has all
- *                       other options: time-outs, keepalive, the event mask with CCI_EVENT_DISCONNECT, the context,
- *                       capabilities of endpoints and connections, alignments (none), and the buffer counts, which can
+ *                       address changes. It has all other options: time-outs, keepalive, the event mask with
+ *                       CCI_EVENT_DISCONNECT, the context, capabilities of endpoints and connections, alignments
+ *                       (none), and the buffer counts, which can
  *                       be set up to the macros below and change nothing.
  *                       Where all connections are taken, a new client has the server ask the one that was silent
  *                       longest for a sign of life; it ends with CCI_ETIMEDOUT when eight questions, in 4 s at least,
@@ -7858,15 +7858,16 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     if (!cci__rel_room_for(rel, first, last)) return CCI__REFUSED;
     if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !waits))) {
         outcome = cci__rel_lacks_buffer(rel, bytes + begin, first, count);
-        return cci__rel_has_rest(rel, last, behind) ? outcome : CCI__REFUSED;
+    } else {
+        if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, 0);
+        cci__rel_fill_run(run, buffer, begin, end, count);
+        if (rel->ordered)
+            cci__rel_take_ordered(rel, run, place, last, in_order);
+        else
+            cci__rel_take_unordered(rel, run, first, last, waits);
+        outcome = CCI__TAKEN;
     }
-    if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, 0);
-    cci__rel_fill_run(run, buffer, begin, end, count);
-    if (rel->ordered)
-        cci__rel_take_ordered(rel, run, place, last, in_order);
-    else
-        cci__rel_take_unordered(rel, run, first, last, waits);
-    return cci__rel_has_rest(rel, last, behind) ? CCI__TAKEN : CCI__REFUSED;
+    return cci__rel_has_rest(rel, last, behind) ? outcome : CCI__REFUSED;
 }
 
 /* The part that begins at this sequence number, made if there is none; NULL if that is not possible. */

@@ -1897,7 +1897,7 @@ static void cci__udp_handle_thread(void *link) {
         cci__udp_poll(p, n, cci__udp_poll_ms(timeout));
         cci__udp_read_bytes(w->control[0]);
         cci__udp_lock(l);
-        for (i = 0; i + 1 < n && !w->holds; i++) w->reported |= p[i].revents != 0; /* it was not held before poll() */
+        for (i = 0; i + 1 < n && !w->holds; i++) w->reported |= p[i].revents != 0; /* unless it is held by now */
         w->expired |= w->deadline_ns <= cci__udp_now(l);
         cci__udp_sync_handle(w);
     }

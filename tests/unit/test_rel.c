@@ -975,16 +975,15 @@ static void test_a_connection_whose_messages_wait_for_a_read_is_not_parked(void 
     world_end(w);
 }
 
-/* A run leaves in two packets, of which the second is lost. What answers its first message, and waited for a read, comes after
- * that message's completion. */
-static void test_half_a_run_behind_a_read_completes_before_its_answer(void **state) {
-    world_t *w = world_new(563, CCI_CONN_ATTR_RO, 1200);
-    side_t *s = &w->side[0], *peer = &w->side[1];
+/* A read is under way, whose item is returned. A run of two messages behind it leaves in two packets, of which the second is
+ * lost; its messages have this time-out. */
+static cci_rel_item_t *send_half_a_run_behind_a_read(world_t *w, uint32_t timeout_us) {
+    side_t *s = &w->side[0];
     cci_rel_item_t *item = NULL;
     op_t *op = next_op(s);
-    (void)state;
     assert_int_equal(cci_rel_extern(&s->rel, 0, NULL, 0, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
     s->sent++;
+    s->rel.timeout_us = timeout_us;
     send_sure(s, 500);
     send_sure(s, 500);
     s->rel.mtu = 600; /* the path has become smaller */
@@ -993,7 +992,17 @@ static void test_half_a_run_behind_a_read_completes_before_its_answer(void **sta
     buf_drop(w->flying[--w->flying_count].buf);
     w->now_ns += w->delay_ns;
     arrivals(w);
-    assert_int_equal(peer->delivered_count, 1);
+    assert_int_equal(w->side[1].delivered_count, 1);
+    return item;
+}
+
+/* A run leaves in two packets, of which the second is lost. What answers its first message, and waited for a read, comes after
+ * that message's completion. */
+static void test_half_a_run_behind_a_read_completes_before_its_answer(void **state) {
+    world_t *w = world_new(563, CCI_CONN_ATTR_RO, 1200);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    cci_rel_item_t *item = send_half_a_run_behind_a_read(w, s->rel.timeout_us);
+    (void)state;
     send_sure(peer, 70);
     side_output(peer);
     w->now_ns += w->delay_ns;
@@ -1364,20 +1373,7 @@ static void test_half_a_run_behind_a_read_waits_for_it_when_the_other_half_is_re
     for (i = 0; i < 2; i++) {
         world_t *w = world_new(721, attributes[i], 1200);
         side_t *s = &w->side[0], *peer = &w->side[1];
-        cci_rel_item_t *item = NULL;
-        op_t *op = next_op(s);
-        assert_int_equal(cci_rel_extern(&s->rel, 0, NULL, 0, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
-        s->sent++;
-        s->rel.timeout_us = 500000;
-        send_sure(s, 500);
-        send_sure(s, 500);
-        s->rel.mtu = 600; /* the path has become smaller */
-        side_output(s);
-        assert_int_equal(w->flying_count, 2);
-        buf_drop(w->flying[--w->flying_count].buf);
-        w->now_ns += w->delay_ns;
-        arrivals(w);
-        assert_int_equal(peer->delivered_count, 1);
+        cci_rel_item_t *item = send_half_a_run_behind_a_read(w, 500000);
         peer->refuse_keep = 256;
         run_for(w, 700 * MS);
         assert_int_equal(s->completed, s->rel.ordered ? 0 : 2);

@@ -136,7 +136,7 @@ static struct {
     int tells_inline; /* what a queue pair that asks for inline data gets, 0: what it asked for */
     int modify_fails;         /* changes of queue pairs fail */
     int destroy_fails;        /* destroying and deregistering reports an error, and does it */
-    uint32_t vendor_id;
+    uint32_t vendor_id;       /* of the devices */
     unsigned resets;          /* of queue pairs that had failed */
     int reset_purges;         /* a queue pair that is reset takes its completions along, as with some drivers */
     int relaxed_fails;        /* errno of registrations for relaxed ordering */

@@ -1611,6 +1611,11 @@ static void rc_open(uint32_t count) {
     RC_AWAIT(rc_all_connected(count));
 }
 
+/* A connection's queue pair. */
+static fake_qp *rc_qp(cci_connection_t *connection) {
+    return (fake_qp *)(void *)((cci__rc_conn *)(void *)connection)->qp;
+}
+
 static void rc_send(int side, int index, uint32_t count) {
     rc_end *end = &ends[side][index];
     for (; count > 0; count--) {
@@ -1791,7 +1796,7 @@ static void rc_no_reset(void **state) {
     uint32_t i;
     (void)state;
     rc_open(1);
-    fake_stop((fake_qp *)(void *)((cci__rc_conn *)(void *)ends[0][0].connection)->qp, IBV_QPS_RTS);
+    fake_stop(rc_qp(ends[0][0].connection), IBV_QPS_RTS);
     rc_works(0);
     assert_true(fake.resets > 0);
     finalize();
@@ -1800,10 +1805,10 @@ static void rc_no_reset(void **state) {
     fake.vendor_id = 0xffffff;
     rc_open(1);
     for (i = 0; i < 10; i++) {
-        unsigned number = ((cci__rc_conn *)(void *)ends[0][0].connection)->qp->qp_num;
-        fake_stop((fake_qp *)(void *)((cci__rc_conn *)(void *)ends[0][0].connection)->qp, IBV_QPS_RTS);
+        uint32_t number = rc_qp(ends[0][0].connection)->pub.qp_num;
+        fake_stop(rc_qp(ends[0][0].connection), IBV_QPS_RTS);
         rc_works(0);
-        assert_int_not_equal(((cci__rc_conn *)(void *)ends[0][0].connection)->qp->qp_num, number);
+        assert_int_not_equal(rc_qp(ends[0][0].connection)->pub.qp_num, number);
     }
     assert_int_equal(fake.resets, 0);
 }
@@ -2615,7 +2620,7 @@ static void rc_half_messages(void **state) {
         buffers = rc_buffers(1);
         for (i = 0; i < 20; i++) {
             uint32_t done = rc_side[0].done;
-            fake_qp *qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)rc_side[1].newest)->qp;
+            fake_qp *qp = rc_qp(rc_side[1].newest);
             fake_arrive_half(qp);
             if (i % 4 == 3) { /* the connection ends */
                 assert_int_equal(cci_disconnect(rc_side[i / 4 & 1].newest), CCI_SUCCESS);
@@ -2628,7 +2633,7 @@ static void rc_half_messages(void **state) {
             } else { /* the pair fails and is made anew */
                 (void)fake_stop(qp, qp->pub.state);
                 if (i % 4 == 0) {
-                    (void)fake_stop((fake_qp *)(void *)((cci__rc_conn *)(void *)rc_side[0].newest)->qp, IBV_QPS_RTS);
+                    (void)fake_stop(rc_qp(rc_side[0].newest), IBV_QPS_RTS);
                 }
                 assert_int_equal(cci_send(rc_side[1].newest, "news", 4, NULL, 0), CCI_SUCCESS);
                 assert_int_equal(cci_send(rc_side[0].newest, "more", 4, NULL, 0), CCI_SUCCESS);
@@ -2741,7 +2746,7 @@ static void rc_fences(void **state) {
     for (i = 0; i < 2; i++) {
         fake_qp *qp;
         ends_begin(keys[i], CCI_CONN_ATTR_RO);
-        qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)rc_side[0].newest)->qp;
+        qp = rc_qp(rc_side[0].newest);
         assert_int_equal(cci_rma_register(left, memory[0], 64, CCI_FLAG_READ, &handle[0]), CCI_SUCCESS);
         assert_int_equal(cci_rma_register(right, memory[1], 64, CCI_FLAG_WRITE, &handle[1]), CCI_SUCCESS);
         fake.drops = 1;
@@ -2866,12 +2871,10 @@ static void rc_other_path(void **state) {
     (void)state;
     rc_open(1);
     for (i = 0; i < 3; i++) {
-        fake_qp *qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)ends[0][0].connection)->qp;
-        label = qp->flow_label;
-        fake_stop(qp, qp->pub.state);
+        label = rc_qp(ends[0][0].connection)->flow_label;
+        fake_stop(rc_qp(ends[0][0].connection), rc_qp(ends[0][0].connection)->pub.state);
         rc_works(0);
-        qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)ends[0][0].connection)->qp;
-        assert_int_not_equal(qp->flow_label, label);
+        assert_int_not_equal(rc_qp(ends[0][0].connection)->flow_label, label);
     }
 }
 
@@ -3313,11 +3316,11 @@ static void rc_adapters(void **state) {
         assert_int_equal(cci_connect(left, uri, NULL, 0, CCI_CONN_ATTR_RO, &rc_side[0], 0, NULL), CCI_SUCCESS);
         ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
         for (i = 0; i < 8; i++) {
-            fake_qp *qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)rc_side[i & 1].newest)->qp;
+            fake_qp *qp = rc_qp(rc_side[i & 1].newest);
             rc_writes(1 + i * 7000);
             fake_arrive_half(qp);
             fake_stop(qp, qp->pub.state);
-            qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)rc_side[~i & 1].newest)->qp;
+            qp = rc_qp(rc_side[~i & 1].newest);
             fake_stop(qp, qp->pub.state);
         }
         rc_writes(60000);
