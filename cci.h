@@ -10289,19 +10289,18 @@ CCI__UNUSED static int cci__endpoint_set_conn_opt(struct cci_connection *connect
                                                   const void *val) {
     cci_conn_t *conn = (cci_conn_t *)(void *)connection;
     cci__endpoint_t *ep = cci__conn_endpoint(connection);
+    const int any = name == CCI_OPT_CONN_CONTEXT || name == CCI_OPT_CONN_LINGER; /* the others: reliable ones */
     int status = CCI_SUCCESS;
     uint32_t value;
     memcpy(&value, val, sizeof value);
     cci__endpoint_lock(ep);
     ep->now_ns = ep->engine->clock(ep);
-    if (CCI__LINGERS(conn)) {
-        status = CCI_EINVAL; /* the program has closed it */
+    if (CCI__LINGERS(conn) || (!any && !cci__conn_is_reliable(conn))) {
+        status = CCI_EINVAL; /* the program has closed it, or it has no such option */
     } else if (name == CCI_OPT_CONN_CONTEXT) {
         memcpy(&conn->pub.context, val, sizeof(void *));
     } else if (name == CCI_OPT_CONN_LINGER) {
         status = cci__endpoint_set_linger(conn, value);
-    } else if (!cci__conn_is_reliable(conn)) {
-        status = CCI_EINVAL;
     } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
         conn->send_timeout_us = value;
         if (ep->engine->timeout_changed) ep->engine->timeout_changed(ep, conn);
