@@ -14161,7 +14161,6 @@ static void cci__dgram_linger(cci__endpoint_t *base, cci_conn_t *of, uint64_t un
 
 #ifndef CCI_NO_WAKE
 /* From now on other classes of events wake. */
-/* From now on other classes of events wake. */
 static void cci__dgram_choose(cci__endpoint_t *base, int classes) {
     const cci__dgram_t *ep = (const cci__dgram_t *)base;
     const cci_list_t *node;
@@ -14315,7 +14314,8 @@ static int cci__dgram_look(cci__dgram_t *ep, cci_event_t **event) {
             status = cci__dgram_next(ep, event);
         }
     } while (status == CCI_EAGAIN && came > 0 && --rounds > 0);
-    ep->given_since_ns = ep->base.now_ns;
+    /* The program's time begins, which is measured if it works on several. */
+    ep->given_since_ns = cci__dgram_has_events(ep) ? ep->base.link->now(ep->base.handle) : ep->base.now_ns;
     return status;
 }
 
@@ -14610,6 +14610,13 @@ static void cci__dgram_undo_op(cci__dgram_t *ep, cci__active_t *active, cci__op_
     cci__dgram_drop_op(ep, op);
 }
 
+/* The program goes on after the link has sent. What that took was not the program's time. */
+static inline void cci__dgram_resume(cci__dgram_t *ep) {
+    uint64_t now_ns = ep->base.link->now(ep->base.handle);
+    ep->given_since_ns += now_ns - ep->base.now_ns;
+    ep->issued_ns = now_ns;
+}
+
 /* After something has been given to the reliability protocol: what may go at once goes at once, the rest when there is
  * company or at the next chance. */
 static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op, int flags) {
@@ -14633,6 +14640,7 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
             cci__dgram_hurry(ep);
             cci__dgram_output_ready(ep, CCI__IDLE);
         }
+        if (ep->issued > 1 || !ep->is_quick) cci__dgram_resume(ep); /* one alone isn't judged */
     } else if (cci__list_empty(&active->ready)) {
         cci__list_append(&ep->soon, &active->ready);
         cci__dgram_schedule(ep, conn);
