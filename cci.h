@@ -8833,16 +8833,18 @@ static int cci__rma_has_number(const cci_rma_reader_t *reader) {
     return read->width == 0 || read->is_numbered || reader->atomics->next - reader->atomics->open < CCI__RMA_ATOMICS;
 }
 
-/* The request of an atomic, in the place of a READ. */
-static void cci__rma_write_atomic(cci_rma_reader_t *reader, const cci_rma_chunk_t *chunk, uint8_t *frame) {
-    cci_rma_read_t *read = chunk->read;
+static void cci__rma_number_atomic(const cci_rma_reader_t *reader, cci_rma_read_t *read) {
     if (!read->is_numbered) read->number = reader->atomics->next++;
     read->is_numbered = 1;
+}
+
+/* The request of an atomic, in the place of a READ. */
+static void cci__rma_write_atomic(const cci_rma_read_t *read, uint32_t chunk, uint8_t *frame) {
     frame[0] = CCI__FRAME_ATOMIC;
     frame[1] = read->operation;
     frame[2] = read->width;
     frame[3] = 0;
-    cci__store32(frame + 4, chunk->id);
+    cci__store32(frame + 4, chunk);
     cci__store64(frame + 8, read->key);
     cci__store32(frame + 16, read->region);
     cci__store32(frame + 20, read->number);
@@ -9132,7 +9134,8 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
         used += 48;
 #ifndef CCI_NO_ATOMICS
         if (chunk->read->width > 0) {
-            cci__rma_write_atomic(reader, chunk, frame);
+            cci__rma_number_atomic(reader, chunk->read);
+            cci__rma_write_atomic(chunk->read, chunk->id, frame);
             continue;
         }
 #endif

@@ -154,8 +154,7 @@
  * hardware, whatever the number of its peers: (recv_depth + send_depth) times the MTU, 5 MiB at 4,096 bytes. Messages,
  * RMA and their acknowledgements are cci.h's own datagrams of the port's MTU. All peers need the same qkey.
  *
- * MODE RC. cci_atomic() is CCI_ERR_NOT_IMPLEMENTED: what adapters do is atomic with the processor on some alone. Mode
- * ud has it. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one
+ * MODE RC. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one
  * completion queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and
  * multicast. A connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is
  * pinned: under 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are
@@ -176,6 +175,14 @@
  *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer
  * can come ahead of the completion; on the other transports it never does.
  *   Memory of a GPU is registered with cci_verbs_register_dmabuf(). With on_demand = 1 memory is not pinned.
+ *   cci_atomic() is done by the peer's processor, which datagrams ask for it: the peer's program has to call the
+ * library, or have progress = thread. So it is atomic with the peer's own instructions and with what others ask of it
+ * by any transport, and done once even if the queue pair fails. The adapter's own atomics are not used. Most are atomic
+ * with those of the same adapter alone (IBV_ATOMIC_HCA); they know no swap and no numbers of 4 bytes; and whether one
+ * whose queue pair failed was done, nobody can tell. 16 of a connection are under way at most: a 17th, and what is
+ * issued behind it, waits for an answer, and what is lost is asked for again after 0.1 s at the earliest. What is
+ * issued behind an atomic is complete after it. CCI_ERR_RMA_HANDLE: also for memory of a GPU. CCI_ERR_RMA_OP: also from
+ * peers with an older library. A connection takes 440 bytes more from the first atomic on, its own or its peer's.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks
  * both queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens
  * when the peer was out of reach. Only after the send timeout is a connection broken.
@@ -1394,7 +1401,7 @@ static void cci__verbs_make_info(const cci__verbs_device *d, const cci__verbs_po
 
 /* What endpoints of a device with mode = rc can do; one of mode = ud is left to the datagram endpoint. */
 static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICAST | CCI_CAN_RMA |
-                                                   CCI_CAN_RMA_HARDWARE | CCI__CAN_WAKE,
+                                                   CCI_CAN_RMA_HARDWARE | CCI__CAN_ATOMICS | CCI__CAN_WAKE,
                                                UINT64_MAX,
                                                0,
                                                CCI_CONN_REQ_LEN,
@@ -3325,6 +3332,7 @@ static const cci_link_t cci__verbs_link_table = {
  *      ┌──────────────────────────────────┬──────────────────────────────────┐
  *      │ key of its handles               │ 0                                │   flags: 1 asks for an answer,
  *      └──────────────────────────────────┴──────────────────────────────────┘          2 no receive buffers
+ *                                                                                       4 knows atomics
  *
  * MAKING a queue pair, and joining it to the peer's, is done without the endpoint's lock, by its threads or within the
  * program's calls: a connection in line (`setup`) answers nothing, so its peer repeats what it has said until that is
@@ -3363,10 +3371,17 @@ static const cci_link_t cci__verbs_link_table = {
  * hardware does, and the hardware only has to stop peers that lie. That costs them their queue pair, and nobody else
  * anything. A completion message is a send behind the write, or behind the read with a fence.
  *
- * It allocates when a connection opens, and for messages and RMAs while there are more of them at once than ever
- * before. Invariants: an item is in the ring of one connection or free; a receive buffer is posted, waits in
- * `received`, or is with the program; a queue pair is destroyed only when all its work requests have been accounted
- * for. Limits: memory is pinned; handles know 2^48 bytes.
+ * ATOMICS go over the link, so that they need no receive buffers of the program and don't care what comes of the pair:
+ * a packet of type 33 is a frame ATOMIC of >>rma behind the usual 24 bytes, or its answer, DATA or DENIED, and `chunk`
+ * is the number that is counted up. That number makes them exactly once, as there: the target remembers its last 16
+ * answers. They are asked for in the order of the ring and while the pair is joined; those without an answer at looks
+ * at the pair that are ever further apart, and when it is made anew. A fence holds back an atomic until all before it
+ * is complete, and anything else until the atomics before it are. Who asks knows from the peer's state that it can.
+ *
+ * It allocates when a connection opens or has its first atomic, and for messages and RMAs while there are more of them
+ * at once than ever before. Invariants: an item is in the ring of one connection or free; a receive buffer is posted,
+ * waits in `received`, or is with the program; a queue pair is destroyed only when all its work requests have been
+ * accounted for. Limits: memory is pinned; handles know 2^48 bytes.
  * ================================================================================================================== */
 
 #define CCI__RC_BUFS 512u /* default of both buffer counts */
@@ -3405,6 +3420,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_RENEWALS 3u /* of a pair without progress; after so many a refused message ends its connection */
 #define CCI__RC_STUCK 16u   /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
+#define CCI__RC_PKT_ATOMIC 33u
 #define CCI__RC_STATE_SIZE 40u
 #define CCI__RC_URI 160u                    /* bytes of a peer's URI */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
@@ -3419,7 +3435,7 @@ enum {
     CCI__RC_PAIRED,
     CCI__RC_DRAINING
 };
-enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
+enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM, CCI__RC_ATOMIC_ITEM };
 
 /* Flags of a connection. */
 #define CCI__RC_LISTED 1u                   /* in `ready`, or in `drained` if it is draining */
@@ -3443,6 +3459,11 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
 #define CCI__RC_IS_UNREADY 2u
+#define CCI__RC_KNOWS_ATOMICS 4u
+
+/* Atomics of a connection. */
+#define CCI__RC_PEER_DOES 1u /* the peer does them */
+#define CCI__RC_HAS_HAD 2u   /* there have been some: `pending` is a cci__rc_atomics */
 
 struct cci__rc_item;
 
@@ -3454,7 +3475,10 @@ typedef struct cci__rc_op {
     uint8_t is_first; /* its event is the first that tells the program of CCI_ERR_RNR */
 } cci__rc_op;
 
-/* A message or an RMA on its way. */
+/* A message or an RMA on its way; or an atomic, which is never posted, as no work request is for it: `tag`, `region`
+ * and `remote` are then the number's handle and offset, `data` is where to put what was there, or NULL, `first` its
+ * number once it was asked for, `chunk` the width, `lkey` the operation, `length` the operand, `base` what to compare
+ * with. */
 typedef struct cci__rc_item {
     struct cci__rc_item *next; /* the next call's; of the newest: the oldest */
     cci__rc_op *op;            /* NULL: no completion is wanted */
@@ -3508,7 +3532,7 @@ typedef struct cci__rc_conn {
         struct cci__rc_setup *setup; /* under way, or in line: while it is MAKING or JOINING */
     } at;
     cci__rc_item *newest, *unposted;
-    void *pending;     /* client: cci_conn_pending_t; server: the request, or the event kept for the outcome */
+    void *pending;     /* client: cci_conn_pending_t; server: request, or event for the outcome; open: atomics */
     uint64_t retry_ns; /* when the pair's next step is due */
     uint64_t probe_ns; /* open: when to look whether something has come */
     uint64_t peer_key; /* of its handles */
@@ -3523,7 +3547,17 @@ typedef struct cci__rc_conn {
     uint8_t answered; /* the peer has said since then that it is ready */
     uint8_t renewals; /* of the pair since there was progress */
     uint8_t marks;    /* more flags */
+    uint8_t atomics;  /* flags */
 } cci__rc_conn;
+
+#ifndef CCI_NO_ATOMICS
+/* A connection's atomics, from the first one until its end. */
+typedef struct cci__rc_atomics {
+    cci_rma_atomics_t numbers;
+    cci__rc_item *asked[CCI__RMA_ATOMICS]; /* those without an answer, by number */
+    uint32_t looks;                        /* since the oldest of them is that */
+} cci__rc_atomics;
+#endif
 
 typedef char cci__rc_life_is_second[offsetof(cci__rc_conn, life) == sizeof(cci_conn_t) ? 1 : -1];
 
@@ -3895,6 +3929,14 @@ static void cci__rc_end_item(cci__rc_conn *conn, cci__rc_item *item, int status)
     }
 }
 
+/* No atomic is pending, and the peer's are taken no more. */
+static void cci__rc_drop_atomics(cci__rc_conn *conn) {
+    if (!(conn->atomics & CCI__RC_HAS_HAD)) return;
+    cci_release(conn->pending);
+    conn->pending = NULL;
+    conn->atomics &= CCI__RC_PEER_DOES;
+}
+
 /* All that is pending ends with a status. Nothing of it is under way. */
 static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
@@ -3928,11 +3970,70 @@ static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t rece
     item->at += length;
 }
 
-/* Has an RMA to wait until those before it are complete? Hardware keeps writes in order on the way, but not in a
- * memory that takes them in any order. */
+#ifndef CCI_NO_ATOMICS
+/* ---- atomics: the peer's processor does them, as datagrams ask it to. An item stays in the ring until its answer has
+ * come; what is behind it goes on, and is complete after it. ---- */
+
+static int cci__rc_send_frame(cci__rc *ep, cci__rc_conn *conn, const uint8_t *frame, uint32_t length);
+
+/* A connection's atomics, NULL if it has had none. */
+static cci__rc_atomics *cci__rc_atomics_of(const cci__rc_conn *conn) {
+    return conn->atomics & CCI__RC_HAS_HAD ? (cci__rc_atomics *)conn->pending : NULL;
+}
+
+/* The same, from now on; NULL: there is no memory, or the connection is not open yet. */
+static cci__rc_atomics *cci__rc_begin_atomics(cci__rc_conn *conn) {
+    if (!conn->pending) {
+        conn->pending = cci_alloc(sizeof(cci__rc_atomics));
+        if (!conn->pending) return NULL;
+        memset(conn->pending, 0, sizeof(cci__rc_atomics));
+        conn->atomics |= CCI__RC_HAS_HAD;
+    }
+    return cci__rc_atomics_of(conn);
+}
+
+/* Asks for an atomic, again under the same number. 0: it has to wait, for the answer to another or for the link. */
+static int cci__rc_ask_atomic(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
+    cci__rc_atomics *atomics = cci__rc_atomics_of(conn);
+    cci_rma_read_t request;
+    uint8_t frame[48];
+    if (atomics->asked[item->first % CCI__RMA_ATOMICS] != item) {
+        if (atomics->numbers.next - atomics->numbers.open >= CCI__RMA_ATOMICS) return 0;
+        item->first = atomics->numbers.next++;
+        atomics->asked[item->first % CCI__RMA_ATOMICS] = item;
+    }
+    memset(&request, 0, sizeof request);
+    request.operation = (uint8_t)item->lkey;
+    request.width = (uint8_t)item->chunk;
+    request.key = item->tag;
+    request.region = item->region;
+    request.number = item->first;
+    request.offset = item->remote;
+    request.local_key = item->length;
+    request.local_offset = item->base;
+    cci__rma_write_atomic(&request, item->first, frame);
+    if (cci__rc_send_frame(ep, conn, frame, sizeof frame)) return 1;
+    cci__rc_list_ready(ep, conn); /* in the next round */
+    return 0;
+}
+
+/* Is an atomic before an item that has no answer? */
+static int cci__rc_has_atomic_before(const cci__rc_conn *conn, const cci__rc_item *item) {
+    const cci__rc_item *at = conn->atomics & CCI__RC_HAS_HAD ? cci__rc_oldest(conn) : item;
+    while (at != item && (at->kind != CCI__RC_ATOMIC_ITEM || at->is_done)) at = at->next;
+    return at != item;
+}
+#endif
+
+/* Has what is fenced to wait until all before it is complete? Hardware keeps writes in order on the way, but not in a
+ * memory that takes them in any order, nor with what the peer's processor does. */
 static int cci__rc_waits(const cci__rc *ep, const cci__rc_conn *conn, const cci__rc_item *item, uint32_t count) {
-    return item->is_fenced && item->kind != CCI__RC_MESSAGE_ITEM && !item->is_posted && !item->is_done &&
-           ep->device.relaxed_ordering && conn->posted + count != conn->retired;
+    if (!item->is_fenced || item->is_posted || item->is_done) return 0;
+#ifndef CCI_NO_ATOMICS
+    if (cci__rc_has_atomic_before(conn, item)) return 1;
+    if (item->kind == CCI__RC_ATOMIC_ITEM) return conn->posted + count != conn->retired;
+#endif
+    return item->kind != CCI__RC_MESSAGE_ITEM && ep->device.relaxed_ordering && conn->posted + count != conn->retired;
 }
 
 /* Is the local memory of an RMA still registered? */
@@ -3950,6 +4051,13 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, uint32_t most) {
     while (conn->unposted && count < most) {
         cci__rc_item *item = conn->unposted;
         if (CCI__UNLIKELY(cci__rc_waits(ep, conn, item, count))) break;
+#ifndef CCI_NO_ATOMICS
+        if (CCI__UNLIKELY(item->kind == CCI__RC_ATOMIC_ITEM && !item->is_done)) {
+            if (!cci__rc_ask_atomic(ep, conn, item)) break;
+            conn->unposted = item == conn->newest ? NULL : item->next;
+            continue;
+        }
+#endif
         if (!item->is_done && item->at == item->base && !cci__rc_has_memory(ep, item))
             cci__rc_end_item(conn, item, CCI_ERR_RMA_HANDLE);
         if (!item->is_done) {
@@ -4077,6 +4185,14 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
         cci__rc_list_ready(ep, conn);
 }
 
+/* The same behind an atomic, which has no answer yet. */
+static CCI__RARE void cci__rc_retire_behind(cci__rc_conn *conn, cci__rc_item *item, uint32_t number) {
+    const cci__rc_item *newest = conn->newest;
+    for (; item; item = item == newest ? NULL : item->next)
+        if (item->is_posted && !item->is_done && item->at == item->length && (int32_t)(item->last - number) < 0)
+            cci__rc_end_item(conn, item, CCI_SUCCESS);
+}
+
 /* All work requests before `number` are done. */
 static void cci__rc_retire(cci__rc *ep, cci__rc_conn *conn, uint32_t number) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
@@ -4088,6 +4204,7 @@ static void cci__rc_retire(cci__rc *ep, cci__rc_conn *conn, uint32_t number) {
         if (!item->is_done) cci__rc_end_item(conn, item, CCI_SUCCESS);
         item = item == newest ? NULL : item->next;
     }
+    if (item && item->kind == CCI__RC_ATOMIC_ITEM) cci__rc_retire_behind(conn, item, number);
     cci__rc_reap(ep, conn);
 }
 
@@ -4183,13 +4300,21 @@ static int cci__rc_may_renew(cci__rc_conn *conn) {
     return 1;
 }
 
+/* The oldest item that work requests are for and that is not over. */
+static cci__rc_item *cci__rc_oldest_work(const cci__rc_conn *conn) {
+    cci__rc_item *item = cci__rc_oldest(conn);
+    while (item && (item->is_done || item->kind == CCI__RC_ATOMIC_ITEM))
+        item = item == conn->newest ? NULL : item->next;
+    return item;
+}
+
 /* A work request has failed. One that named memory which isn't there fails alone: all others go on with a new pair. */
 static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number, enum ibv_wc_status why) {
     cci__rc_item *item = NULL;
     if (!(conn->conn.flags & CCI__RC_FLUSHING)) {
         conn->conn.flags |= CCI__RC_FLUSHING;
         cci__rc_retire(ep, conn, number); /* those before it have succeeded */
-        item = cci__rc_oldest(conn);
+        item = cci__rc_oldest_work(conn);
     }
     if (item && (!item->is_posted || (int32_t)(item->first - number) > 0))
         item = NULL; /* it was a sign of life */
@@ -4400,8 +4525,9 @@ static int cci__rc_poll(cci__rc *ep) {
 
 static void cci__rc_send_leave(cci__rc *ep, cci__rc_conn *conn);
 
-static void cci__rc_send_datagram(cci__rc *ep, const cci_link_addr_t *to, const uint8_t *head, uint32_t head_length,
-                                  const void *data, uint32_t length) {
+/* 0: the link has not taken it, and it is as good as lost: all are repeated. */
+static int cci__rc_send_datagram(cci__rc *ep, const cci_link_addr_t *to, const uint8_t *head, uint32_t head_length,
+                                 const void *data, uint32_t length) {
     cci_link_tx_t tx;
     memset(&tx, 0, sizeof tx);
     tx.to = to;
@@ -4411,7 +4537,7 @@ static void cci__rc_send_datagram(cci__rc *ep, const cci_link_addr_t *to, const 
     tx.piece[0].length = head_length;
     tx.piece[1].data = data;
     tx.piece[1].length = length;
-    (void)ep->base.link->send(ep->base.handle, &tx, 1); /* one that isn't taken is lost: all are repeated */
+    return ep->base.link->send(ep->base.handle, &tx, 1) == 1;
 }
 
 static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn, uint32_t epoch) {
@@ -4430,6 +4556,7 @@ static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn,
     int has_joined = conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED;
     memset(bytes, 0, CCI__RC_STATE_SIZE);
     if (!cci__rc_has_buffers(ep)) flags |= CCI__RC_IS_UNREADY;
+    if (CCI__CAN_ATOMICS) flags |= CCI__RC_KNOWS_ATOMICS;
     cci__store32(bytes, conn->epoch);
     cci__store32(bytes + 4, conn->qp ? conn->qp->qp_num : 0);
     cci__store32(bytes + 8, cci__rc_first_packet(ep, conn, conn->epoch));
@@ -4696,11 +4823,12 @@ static int cci__rc_agrees(const cci__rc_conn *conn, uint32_t more) {
 }
 
 /* What the peer had got of the messages that were under way when the pair failed is complete, and so are the writes
- * before them, and a read whose completion message is among them: hardware keeps that order. All else is done again. */
+ * before them, and a read whose completion message is among them: hardware keeps that order. All else is done again,
+ * or asked for again. */
 static void cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t more) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     while (item && more > 0) {
-        if (!item->is_done && (item->kind != CCI__RC_READ_ITEM || item->has_message)) {
+        if (!item->is_done && (item->kind <= CCI__RC_WRITE_ITEM || item->has_message)) {
             more -= item->kind == CCI__RC_MESSAGE_ITEM;
             cci__rc_end_item(conn, item, CCI_SUCCESS);
         }
@@ -4840,6 +4968,8 @@ static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *
     conn->answered = (state[20] & CCI__RC_IS_UNREADY) == 0;
     if (!conn->answered) conn->conn.flags |= CCI__RC_UNREADY;
     conn->peer_key = cci__load64(state + 24);
+    conn->atomics =
+        (uint8_t)((conn->atomics & CCI__RC_HAS_HAD) | (state[20] & CCI__RC_KNOWS_ATOMICS ? CCI__RC_PEER_DOES : 0));
     if (!conn->qp) return;
     if (conn->phase == CCI__RC_FRESH && cci__rc_may_join(conn, epoch, joined)) {
         cci__rc_join(ep, conn, state);
@@ -4887,6 +5017,7 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
         if ((conn->marks & CCI__RC_COUNTS) && cci__rc_agrees(conn, conn->joined - conn->acked))
             cci__rc_catch_up(ep, conn, conn->joined - conn->acked);
         cci__rc_end_all(ep, conn, conn->failure);
+        cci__rc_drop_atomics(conn);
         cci__rc_destroy_qp(ep, conn);
         if (conn->conn.state != CCI_CONN_CLOSING)
             cci__rc_post_end(ep, conn);
@@ -4999,6 +5130,7 @@ static void cci__rc_set_pace(cci__rc *ep) {
 /* Nothing of the connection is under way any more. */
 static void cci__rc_discard(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_drop_answer(ep, conn);
+    cci__rc_drop_atomics(conn);
     cci__rc_is_empty(ep, conn);
     cci__rc_unlist(ep, conn);
     cci__rc_destroy_qp(ep, conn);
@@ -5358,9 +5490,11 @@ static void cci__rc_wait_on(cci__rc *ep, cci__rc_conn *conn) {
         conn->conn.deadline_ns = ep->base.now_ns + CCI__CONN_ACCEPT_NS;
 }
 
-/* A packet of the handshake, or of the end. A PAIR is to the handshake what a CONFIRMED is. */
+/* A packet of the handshake, or of the end. A PAIR is to the handshake what a CONFIRMED is, an ATOMIC what DATA is. */
 static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
-    uint8_t type = in->header.type == CCI__RC_PKT_PAIR ? (uint8_t)CCI__PKT_CONFIRMED : in->header.type;
+    uint8_t type = in->header.type == CCI__RC_PKT_PAIR     ? (uint8_t)CCI__PKT_CONFIRMED
+                   : in->header.type == CCI__RC_PKT_ATOMIC ? (uint8_t)CCI__PKT_DATA
+                                                           : in->header.type;
     int tells_state = type == CCI__PKT_CONFIRM || type == CCI__PKT_CONFIRMED;
     const uint8_t *state = cci__rc_state_in(in);
     cci__rc_conn *conn;
@@ -5403,7 +5537,71 @@ static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, length);
 }
 
+/* ---- atomics ---- */
+
+#ifndef CCI_NO_ATOMICS
+static int cci__rc_send_frame(cci__rc *ep, cci__rc_conn *conn, const uint8_t *frame, uint32_t length) {
+    uint8_t head[CCI__CONN_HEAD];
+    uint32_t size = cci_conn_output(&ep->base.conns, &conn->conn, CCI__RC_PKT_ATOMIC, head);
+    return cci__rc_send_datagram(ep, &conn->conn.peer, head, size, frame, length);
+}
+
+/* Does what the peer asks for, unless it was done. Without memory for that it will be asked for again. */
+static void cci__rc_serve_atomic(cci__rc *ep, cci__rc_conn *conn, const uint8_t *frame) {
+    cci__rc_atomics *atomics = cci__rc_begin_atomics(conn);
+    uint8_t answer[24];
+    if (!atomics) return;
+    cci__rma_input_atomic(&ep->rma, &atomics->numbers, frame);
+    while (atomics->numbers.owed != 0) {
+        uint32_t size = cci__rma_answer_atomic(&atomics->numbers, answer);
+        (void)cci__rc_send_frame(ep, conn, answer, size);
+    }
+}
+
+/* An answer, which may be one of several to the same request. */
+static void cci__rc_atomic_answered(cci__rc *ep, cci__rc_conn *conn, const uint8_t *frame, uint32_t length) {
+    cci__rc_atomics *atomics = cci__rc_atomics_of(conn);
+    uint32_t number = cci__load32(frame + 4), open = atomics->numbers.open;
+    cci__rc_item *item = atomics->asked[number % CCI__RMA_ATOMICS];
+    int is_done = frame[0] == CCI__FRAME_DATA && length >= 24, status = CCI_SUCCESS;
+    uint64_t value;
+    if (!item || item->first != number || (!is_done && frame[0] != CCI__FRAME_DENIED)) return;
+    if (!is_done) status = frame[1] == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE;
+    if (is_done && item->data) {
+        value = cci__load64(frame + 16);
+        memcpy(item->data, &value, sizeof value);
+    }
+    atomics->asked[number % CCI__RMA_ATOMICS] = NULL;
+    cci__rma_atomic_answered(&atomics->numbers, number);
+    if (atomics->numbers.open != open) atomics->looks = 0;
+    cci__rc_end_item(conn, item, status);
+    cci__rc_reap(ep, conn);
+    if (conn->unposted && conn->phase == CCI__RC_PAIRED) cci__rc_list_ready(ep, conn);
+    cci__rc_schedule(ep, conn);
+}
+#endif
+
+static void cci__rc_input_atomic(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in) {
+#ifdef CCI_NO_ATOMICS
+    (void)ep, (void)conn, (void)in;
+#else
+    const uint8_t *frame = in->bytes + CCI__HEADER_SIZE;
+    uint32_t length = in->length - CCI__HEADER_SIZE;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
+    cci__rc_hear_of(ep, conn);
+    cci__rc_hears(ep, conn);
+    if (length >= 48 && frame[0] == CCI__FRAME_ATOMIC)
+        cci__rc_serve_atomic(ep, conn, frame);
+    else if (length >= 8 && cci__rc_atomics_of(conn))
+        cci__rc_atomic_answered(ep, conn, frame, length);
+#endif
+}
+
 static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in) {
+    if (in->bytes[1] == CCI__RC_PKT_ATOMIC) {
+        if (cci__conn_is_reliable(&conn->conn)) cci__rc_input_atomic(ep, conn, in);
+        return;
+    }
     if (cci__conn_is_reliable(&conn->conn)) {
         if (ep->base.conns.resets++ < CCI__CONN_RESETS) cci__rc_reply(ep, in, CCI__PKT_RESET);
         return;
@@ -5488,11 +5686,30 @@ static void cci__rc_suspend(cci__rc *ep, cci__rc_conn *conn) {
         (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 1);
 }
 
+#ifndef CCI_NO_ATOMICS
+/* Asks once more for what has no answer: at the second look, the fourth, the eighth, and each sixteenth. */
+static void cci__rc_ask_atomics_again(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_atomics *atomics = cci__rc_atomics_of(conn);
+    uint32_t number;
+    if (!atomics || atomics->numbers.open == atomics->numbers.next) return;
+    atomics->looks++;
+    if (atomics->looks < 2 || (atomics->looks % 16 != 0 && (atomics->looks & (atomics->looks - 1)) != 0)) return;
+    for (number = atomics->numbers.open; number != atomics->numbers.next; number++) {
+        cci__rc_item *item = atomics->asked[number % CCI__RMA_ATOMICS];
+        if (item) (void)cci__rc_ask_atomic(ep, conn, item);
+    }
+    if (atomics->looks > 3 * CCI__RC_ASK) cci__rc_suspend(ep, conn);
+}
+#endif
+
 /* Looks whether a pair gets on. The hardware repeats by itself, and for ever what the peer has no buffer for; only the
  * peer can tell which it is. The driver that emulates hardware has been seen to repeat no more: a pair that stands
  * still though the peer is ready is made anew. */
 static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
     conn->retry_ns = conn->newest ? ep->base.now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
+#ifndef CCI_NO_ATOMICS
+    cci__rc_ask_atomics_again(ep, conn);
+#endif
     if (conn->posted == conn->retired || (conn->marks & CCI__RC_GETS_ON)) {
         conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
         conn->stuck = conn->answered = conn->renewals = 0;
@@ -5562,7 +5779,8 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_withdraw(ep, conn))
         return;
     if (oldest && oldest->deadline_ns <= ep->base.now_ns) {
-        cci__rc_break(ep, conn, conn->conn.flags & CCI__RC_UNREADY ? CCI_ERR_RNR : CCI_ETIMEDOUT);
+        int is_unready = oldest->kind != CCI__RC_ATOMIC_ITEM && (conn->conn.flags & CCI__RC_UNREADY);
+        cci__rc_break(ep, conn, is_unready ? CCI_ERR_RNR : CCI_ETIMEDOUT);
         return;
     }
     if (ep->base.notices.suspended > 0 && conn->phase == CCI__RC_PAIRED &&
@@ -6246,6 +6464,7 @@ static void cci__rc_free(cci__rc *ep) {
         if (conn->conn.state != CCI_CONN_FREE) {
             if (conn->qp)
                 cci__verbs_check(ep->hw, cci__ibv.destroy_qp(conn->qp), "destroying a connection's queue pair");
+            cci__rc_drop_atomics(conn);
             if (conn->conn.is_client && conn->pending) cci_release(((cci_conn_pending_t *)conn->pending)->answer);
             if (conn->conn.is_client) cci_release(conn->pending);
             cci__rc_drop_answer(ep, conn);
@@ -6785,8 +7004,14 @@ static void cci__rc_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *sta
 
 static void cci__rc_connection_stats(cci__endpoint_t *base, const cci_conn_t *of, cci_conn_stats_t *stats) {
     const cci__rc_conn *conn = (const cci__rc_conn *)(const void *)of;
+#ifndef CCI_NO_ATOMICS
+    const cci__rc_atomics *atomics = cci__rc_atomics_of(conn);
+#endif
     if (base->tallies.counted) cci__tally_tell(cci__tally_at(&base->tallies, of->index), stats);
     stats->operations_pending = conn->waiting + (conn->posted - conn->retired);
+#ifndef CCI_NO_ATOMICS
+    if (atomics) stats->operations_pending += atomics->numbers.next - atomics->numbers.open;
+#endif
     stats->is_active = conn->qp != NULL;
 }
 #endif
@@ -7131,7 +7356,10 @@ static int cci__rc_add_region(cci__rc *ep, void *start, uint64_t length, int fla
     if (region) {
         cci__rc_write_handle(ep, region, mr);
         ep->mrs[region - ep->regions] = mr;
-        if (is_memory) cci__rc_enlist_region(ep, (uint32_t)(region - ep->regions));
+        if (is_memory)
+            cci__rc_enlist_region(ep, (uint32_t)(region - ep->regions));
+        else
+            region->flags = 0; /* atomics are for the processor, which has no such memory */
     }
     cci__rc_unlock(ep);
     if (!region) {
@@ -7207,21 +7435,34 @@ static int cci__rc_is_permitted(const cci__rc_conn *conn, const cci__rc_call *ca
            call->remote_offset <= remote->length - call->length;
 }
 
+/* Is there an item for another RMA? */
+static int cci__rc_may_rma(cci__rc *ep) {
+    uint32_t most = cci__max32(ep->base.send_buf_count, CCI__RC_RMAS);
+    return ep->free_rmas ||
+           (ep->total_rmas < most && cci__rc_add_rmas(ep, cci__min32(most - ep->total_rmas, CCI__RC_MORE_RMAS)));
+}
+
+static cci__rc_item *cci__rc_new_rma(cci__rc *ep, cci__rc_conn *conn, uint8_t kind, int flags) {
+    cci__rc_item *item = ep->free_rmas;
+    ep->free_rmas = item->next;
+    memset(item, 0, sizeof *item);
+    item->kind = kind;
+    item->is_fenced = (flags & CCI_FLAG_FENCE) != 0;
+    item->deadline_ns = cci__rc_deadline_of(ep, conn);
+    return item;
+}
+
 static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_call *call,
                               const struct cci_rma_handle *remote) {
     uint8_t *local;
     cci__rc_item *item, *message = NULL;
     cci__rc_op *op;
-    uint32_t most;
     int status;
     if (conn->conn.state != CCI_CONN_OPEN) return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     local = cci_rma_address(&ep->rma, call->local.tag, call->local.region, call->local_offset, call->length, 0);
     if (!local || !cci__rc_is_permitted(conn, call, remote)) return CCI_ERR_RMA_HANDLE;
     if (CCI__LISTS(call->flags & CCI_PIECE_CHECK)) return CCI_SUCCESS;
-    most = cci__max32(ep->base.send_buf_count, CCI__RC_RMAS);
-    if (!ep->free_rmas &&
-        (ep->total_rmas >= most || !cci__rc_add_rmas(ep, cci__min32(most - ep->total_rmas, CCI__RC_MORE_RMAS))))
-        return CCI_ENOBUFS;
+    if (!cci__rc_may_rma(ep)) return CCI_ENOBUFS;
     op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS && call->has_message) {
         message = cci__rc_new_item(ep, conn, (uint32_t)call->message.iov_len);
@@ -7232,10 +7473,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     }
     if (status != CCI_SUCCESS) return status;
     if (CCI__LISTS(op && (call->flags & CCI_PIECE))) op->event.base.pub.send.type = CCI_EVENT_NONE;
-    item = ep->free_rmas;
-    ep->free_rmas = item->next;
-    memset(item, 0, sizeof *item);
-    item->kind = call->flags & CCI_FLAG_READ ? CCI__RC_READ_ITEM : CCI__RC_WRITE_ITEM;
+    item = cci__rc_new_rma(ep, conn, call->flags & CCI_FLAG_READ ? CCI__RC_READ_ITEM : CCI__RC_WRITE_ITEM, call->flags);
     item->from = local;
     item->length = call->length;
     item->tag = call->local.tag;
@@ -7243,8 +7481,6 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     item->lkey = ep->mrs[call->local.region]->lkey;
     item->rkey = call->remote.rkey;
     item->remote = call->remote.address + call->remote_offset;
-    item->is_fenced = (call->flags & CCI_FLAG_FENCE) != 0;
-    item->deadline_ns = cci__rc_deadline_of(ep, conn);
     item->op = message ? NULL : op;
     cci__rc_append(ep, conn, item);
     if (message) {
@@ -7286,6 +7522,51 @@ static int cci__rc_rma(struct cci_connection *connection, const void *msg, uint3
     cci__rc_unlock(ep);
     return status;
 }
+
+#ifndef CCI_NO_ATOMICS
+static int cci__rc_atomic_locked(cci__rc *ep, cci__rc_conn *conn, const cci_atomic_call_t *call) {
+    cci__rc_handle remote;
+    cci__rc_item *item;
+    cci__rc_op *op;
+    int status;
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (!cci__rc_may_rma(ep) || !cci__rc_begin_atomics(conn)) return CCI_ENOBUFS;
+    op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);
+    if (status != CCI_SUCCESS) return status;
+    cci__rc_parse_handle(call->remote, &remote);
+    item = cci__rc_new_rma(ep, conn, CCI__RC_ATOMIC_ITEM, call->flags);
+    item->op = op;
+    item->tag = remote.tag;
+    item->region = remote.region;
+    item->remote = call->offset;
+    item->data = (uint8_t *)(void *)call->previous;
+    item->chunk = call->width;
+    item->lkey = call->operation;
+    item->length = call->operand;
+    item->base = call->compare;
+    cci__rc_append(ep, conn, item);
+    CCI__STATS(if (ep->base.tallies.counted)
+                   cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), 0, call->width));
+    if (conn->atomics & CCI__RC_PEER_DOES) {
+        cci__rc_issued(ep, conn, 1);
+    } else { /* it would not know what it is asked for */
+        cci__rc_end_item(conn, item, CCI_ERR_RMA_OP);
+        cci__rc_reap(ep, conn);
+    }
+    return call->flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
+}
+
+static int cci__rc_atomic(struct cci_connection *connection, const cci_atomic_call_t *call) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
+    cci__rc *ep = cci__rc_of(conn);
+    int status;
+    cci__rc_lock(ep);
+    status = cci__rc_atomic_locked(ep, conn, call);
+    cci__endpoint_arm(&ep->base);
+    cci__rc_unlock(ep);
+    return status;
+}
+#endif
 
 static const cci__engine_t *cci__rc_engine(void) {
     static const cci__engine_t table = {cci__endpoint_clock,
@@ -7345,7 +7626,12 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
                                              NULL,
                                              cci__endpoint_answer,
                                              cci__endpoint_next_deadline,
-                                             NULL};
+#ifdef CCI_NO_ATOMICS
+                                             NULL
+#else
+                                             cci__rc_atomic
+#endif
+    };
     return &table;
 }
 

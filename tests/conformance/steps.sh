@@ -23,6 +23,7 @@ conformance_steps() {
     for network in udp udp-sealed sisci; do step "conformance-$network-raced" raced conformance $suite "$network" thread; done
     step conformance-sim-ciphered ciphered conformance $suite sim-sealed-noisy
     step conformance-verbs-statistics arrays "$suite" verbs statistics
+    step conformance-verbs-atomics arrays "$suite" verbs cci_atomic
     step conformance-udp-portable portable conformance $suite udp
     step conformance-sisci-vendor adapted plain '' conformance $suite sisci-vendor
     step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance $suite sisci-vendor

@@ -132,6 +132,8 @@ static struct {
     uint64_t make_takes_ns;   /* making a queue pair of a connection takes so long; atomic */
     int is_held[2];           /* ... of this device takes until a test changes this; read and written atomically */
     int drops;                /* the network loses everything */
+    int passes, loses;        /* so many of the next datagrams come, and so many behind these do not */
+    int doubles;              /* datagrams come twice */
     int max_inline, max_qp_wr;
     int tells_inline; /* what a queue pair that asks for inline data gets, 0: what it asked for */
     int modify_fails;         /* changes of queue pairs fail */
@@ -934,8 +936,14 @@ FAKE_FN int fake_device_of(const uint8_t *gid) {
 FAKE_FN void fake_transmit(const fake_qp *from, const struct ibv_send_wr *wr, const uint8_t *bytes, uint32_t length) {
     const fake_ah *ah = (const fake_ah *)wr->wr.ud.ah;
     const uint8_t *to = ah->attr.grh.dgid.raw;
-    int is_group = wr->wr.ud.remote_qpn == 0xffffff, i, device = fake_device_of(to);
+    int is_group = wr->wr.ud.remote_qpn == 0xffffff, i, device = fake_device_of(to), copies = fake.doubles ? 2 : 1, n;
     uint8_t header[40];
+    if (fake.passes > 0) {
+        fake.passes--;
+    } else if (fake.loses > 0) {
+        fake.loses--;
+        copies = 0;
+    }
     fake.last_ah = ah->attr;
     fake.last_imm = ntohl(wr->imm_data);
     fake.sent++;
@@ -947,8 +955,10 @@ FAKE_FN void fake_transmit(const fake_qp *from, const struct ibv_send_wr *wr, co
             continue;
         }
         if (is_group ? fake_has_group(q, to) : q->device == device && fake_leads_to(ah->attr.dlid, device)) {
-            (void)fake_deliver(q, header, bytes, length, from->pub.qp_num,
-                               wr->opcode == IBV_WR_SEND_WITH_IMM ? IBV_WC_WITH_IMM : 0, wr->imm_data);
+            for (n = 0; n < copies; n++) {
+                (void)fake_deliver(q, header, bytes, length, from->pub.qp_num,
+                                   wr->opcode == IBV_WR_SEND_WITH_IMM ? IBV_WC_WITH_IMM : 0, wr->imm_data);
+            }
         }
     }
 }

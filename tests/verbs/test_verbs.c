@@ -116,7 +116,7 @@ static int begin_fake(void **state) {
 /* All that was made of the devices has been given back, whatever the test did. */
 static int end_fake(void **state) {
     (void)state;
-    fake.modify_fails = fake.drops = 0;
+    fake.modify_fails = fake.drops = fake.loses = 0;
     finalize();
     fake_end();
     return 0;
@@ -2913,6 +2913,10 @@ static void rc_dmabuf(void **state) {
                      CCI_SUCCESS);
     RC_AWAIT(ends[0][0].done == 1);
     assert_memory_equal(gpu, rc_memory[0], sizeof gpu);
+    assert_int_equal(cci_atomic(ends[0][0].connection, CCI_ATOMIC_SWAP, 8, handle, 0, 1, 0, NULL, NULL, 0), CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].failed == 1); /* the processor does not go there */
+    assert_int_equal(ends[0][0].status, CCI_ERR_RMA_HANDLE);
+    assert_memory_equal(gpu, rc_memory[0], sizeof gpu);
     assert_int_equal(cci_rma_deregister(right, handle), CCI_SUCCESS);
     assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, rc_handle[1], 0, 4097, NULL, CCI_FLAG_WRITE),
                      CCI_ERR_RMA_HANDLE);
@@ -2934,6 +2938,402 @@ static void rc_dmabuf(void **state) {
     fake_end();
     open_both("");
     assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, gpu, 1, both, &handle), CCI_ERR_NOT_IMPLEMENTED); /* mode = ud */
+}
+
+/* ---- mode = rc: atomics ------------------------------------------------------------------------------------------- */
+
+#define ALL_OF_THEM 1000000
+
+static struct {
+    uint64_t wide[3];
+    uint32_t narrow[2];
+} numbers; /* right's */
+static cci_rma_handle_t *numbers_handle;
+
+static cci__rc_conn *rc_conn(int side) {
+    return (cci__rc_conn *)(void *)ends[side][0].connection;
+}
+
+static void rc_register_numbers(int flags) {
+    memset(&numbers, 0, sizeof numbers);
+    assert_int_equal(cci_rma_register(right, &numbers, sizeof numbers, flags, &numbers_handle), CCI_SUCCESS);
+}
+
+static void rc_open_numbers(uint32_t count) {
+    rc_open(count);
+    rc_register_numbers(CCI_FLAG_READ | CCI_FLAG_WRITE);
+}
+
+/* Adds 1 to the first number over a connection of left's. */
+static void rc_add(int index, uint64_t *previous, int flags) {
+    assert_int_equal(cci_atomic(ends[0][index].connection, CCI_ATOMIC_FETCH_ADD, 8, numbers_handle, 0, 1, 0, previous, NULL, flags),
+                     CCI_SUCCESS);
+}
+
+/* All that a side can do now is done: the link is looked at too. */
+static void rc_serve_all(int side) {
+    int i;
+    for (i = 0; i < 20; i++) {
+        rc_of(side)->base.polls.left = 0;
+        rc_serve(side);
+    }
+}
+
+/* What a side has asked for and not heard of. */
+static uint32_t rc_unanswered(int side) {
+    const cci__rc_atomics *atomics = cci__rc_atomics_of(rc_conn(side));
+    return atomics->numbers.next - atomics->numbers.open;
+}
+
+static void rc_atomics(void **state) {
+    static const uint64_t big = UINT64_C(0x1122334455667788);
+    cci_connection_t *connection;
+    uint64_t previous = 1;
+    uint32_t done = 0, counted = 1;
+    cci_conn_stats_t stats;
+    cci_caps_t caps;
+    (void)state;
+    rc_open_numbers(1);
+    connection = ends[0][0].connection;
+    assert_int_equal(cci_get_opt(connection, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_int_equal(caps.can & CCI__CAN_ATOMICS, CCI__CAN_ATOMICS);
+    assert_int_equal(cci_get_opt(left, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_int_equal(caps.can & CCI__CAN_ATOMICS, CCI__CAN_ATOMICS);
+    assert_int_equal(cci_set_opt(left, CCI_OPT_ENDPT_CONN_STATS, &counted), CCI_SUCCESS);
+    assert_int_equal(cci_atomic(connection, CCI_ATOMIC_FETCH_ADD, 8, numbers_handle, 8, big, 0, &previous, NULL, 0), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(connection, CCI_OPT_CONN_STATS, &stats), CCI_SUCCESS);
+    assert_int_equal(stats.operations_pending, 1);
+    RC_AWAIT(ends[0][0].done == done + 1);
+    assert_true(previous == 0 && numbers.wide[1] == big);
+    assert_int_equal(cci_get_opt(connection, CCI_OPT_CONN_STATS, &stats), CCI_SUCCESS);
+    assert_int_equal(stats.operations_pending, 0);
+    assert_int_equal(cci_atomic(connection, CCI_ATOMIC_COMPARE_SWAP, 8, numbers_handle, 8, 5, big + 1, &previous, NULL, 0), CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].done == done + 2);
+    assert_true(previous == big && numbers.wide[1] == big);
+    assert_int_equal(cci_atomic(connection, CCI_ATOMIC_COMPARE_SWAP, 8, numbers_handle, 8, 5, big, NULL, NULL, 0), CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].done == done + 3);
+    assert_true(previous == big && numbers.wide[1] == 5);
+    assert_int_equal(cci_atomic(connection, CCI_ATOMIC_SWAP, 4, numbers_handle, 28, big, 0, &previous, NULL, 0), CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].done == done + 4);
+    assert_true(previous == 0 && numbers.narrow[0] == 0 && numbers.narrow[1] == (uint32_t)big);
+    rc_add(0, &previous, CCI_FLAG_SILENT);
+    RC_AWAIT(numbers.wide[0] == 1 && rc_unanswered(0) == 0);
+    assert_int_equal(ends[0][0].done, done + 4);
+    ends[0][0].done = 0;
+    rc_works(0);
+}
+
+/* Each is refused by the target, and nothing has changed. */
+static void rc_atomics_refused(void **state) {
+    static const struct {
+        uint64_t offset;
+        int rights;
+        uint32_t width;
+    } wrong[] = {{4, 3, 8}, {30, 3, 4}, {32, 3, 8}, {32, 3, 4}, {UINT64_MAX - 7, 3, 8}, {0, 1, 8}, {0, 2, 8}, {0, 0, 4}, {0, 3, 8}};
+    const uint32_t last = (uint32_t)(sizeof wrong / sizeof *wrong) - 1;
+    cci_rma_handle_t stale;
+    uint32_t i, refused = 0;
+    (void)state;
+    rc_open(1);
+    for (i = 0; i <= last; i++) {
+        static const int rights[] = {0, CCI_FLAG_READ, CCI_FLAG_WRITE, CCI_FLAG_READ | CCI_FLAG_WRITE};
+        uint64_t previous = 7;
+        rc_register_numbers(rights[wrong[i].rights]);
+        stale = *numbers_handle;
+        if (i == last) {
+            assert_int_equal(cci_rma_deregister(right, numbers_handle), CCI_SUCCESS);
+        }
+        assert_int_equal(cci_atomic(ends[0][0].connection, CCI_ATOMIC_SWAP, wrong[i].width, &stale, wrong[i].offset, 9, 0, &previous,
+                                    NULL, 0),
+                         CCI_SUCCESS);
+        refused++;
+        RC_AWAIT(ends[0][0].failed == refused);
+        assert_int_equal(ends[0][0].status, CCI_ERR_RMA_HANDLE);
+        assert_true(previous == 7 && numbers.wide[0] == 0 && numbers.narrow[0] == 0);
+    }
+    rc_register_numbers(CCI_FLAG_READ | CCI_FLAG_WRITE);
+    rc_conn(0)->atomics &= CCI__RC_HAS_HAD; /* an older library */
+    rc_add(0, NULL, 0);
+    RC_AWAIT(ends[0][0].failed == refused + 1);
+    assert_int_equal(ends[0][0].status, CCI_ERR_RMA_OP);
+    assert_true(numbers.wide[0] == 0);
+    ends[0][0].failed = 0;
+    rc_works(0);
+}
+
+/* The packet that asks, or the one that answers, is lost or comes twice; and the pair is made anew before it is asked, before the
+ * request is served, or before the answer is taken. */
+static void rc_atomics_once(void **state) {
+    uint64_t done = 0, previous;
+    int fate, when, side;
+    (void)state;
+    rc_open_numbers(1);
+    for (fate = 0; fate < 4; fate++) {
+        for (when = 0; when < 4; when++) {
+            for (side = 0; side < 2; side++) {
+                int at;
+                previous = 1000;
+                for (at = 0; at < 3; at++) {
+                    if (at == when) {
+                        cci__rc_drain(rc_of(side), rc_conn(side));
+                    }
+                    if (at == 0) {
+                        fake.passes = fate == 2 && when != 0;
+                        fake.loses = fate == 1 || fate == 2;
+                        fake.doubles = fate == 3;
+                        rc_add(0, &previous, 0);
+                    } else if (at == 1) {
+                        rc_serve_all(1);
+                    }
+                }
+                done++;
+                RC_AWAIT(ends[0][0].done == 1);
+                assert_true(previous == done - 1 && numbers.wide[0] == done);
+                ends[0][0].done = 0;
+                fake.passes = fake.loses = 0;
+                rc_works(0);
+                ends[0][0].sent = ends[0][0].done = ends[0][0].got = 0;
+                ends[1][0].sent = ends[1][0].done = ends[1][0].got = 0;
+                fake.doubles = 0;
+                assert_true(numbers.wide[0] == done);
+            }
+        }
+    }
+}
+
+static void rc_atomics_fenced(void **state) {
+    uint64_t previous = 0, before;
+    uint32_t i;
+    (void)state;
+    rc_open_numbers(1);
+    fake.drops = 1; /* a write is under way: an atomic with a fence is not asked for */
+    memset(rc_memory[0], 3, 8);
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, numbers_handle, 0, 8, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    rc_add(0, &previous, CCI_FLAG_FENCE);
+    assert_int_equal(rc_unanswered(0), 0);
+    fake.drops = 0;
+    RC_AWAIT(ends[0][0].done == 2);
+    assert_true(previous == UINT64_C(0x0303030303030303) && numbers.wide[0] == previous + 1);
+    fake.loses = ALL_OF_THEM; /* an atomic has no answer: neither one with a fence behind it goes, nor a write, nor a message */
+    before = numbers.wide[0];
+    rc_add(0, &previous, 0);
+    rc_add(0, &previous, CCI_FLAG_FENCE);
+    assert_int_equal(rc_unanswered(0), 1);
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, numbers_handle, 0, 8, NULL,
+                             CCI_FLAG_WRITE | CCI_FLAG_FENCE),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_send(ends[0][0].connection, &ends[0][0].sent, 4, NULL, CCI_FLAG_FENCE), CCI_SUCCESS);
+    for (i = 0; i < 10; i++) {
+        rc_serve_all(0);
+        rc_serve_all(1);
+    }
+    assert_int_equal(ends[1][0].got, 0);
+    assert_true(numbers.wide[0] == before);
+    fake.loses = 0;
+    RC_AWAIT(ends[0][0].done == 6);
+    assert_int_equal(ends[1][0].got, 1);
+    assert_true(previous == before + 1 && numbers.wide[0] == UINT64_C(0x0303030303030303));
+    fake.loses = ALL_OF_THEM; /* what has no fence goes, and is complete behind it */
+    rc_add(0, &previous, 0);
+    ends[0][0].sent = 1;
+    rc_send(0, 0, 1);
+    memset(rc_memory[0], 4, 8);
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, numbers_handle, 8, 8, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    for (i = 0; i < 10; i++) {
+        rc_serve_all(0);
+        rc_serve_all(1);
+    }
+    assert_int_equal(ends[1][0].got, 2);
+    assert_true(numbers.wide[1] == UINT64_C(0x0404040404040404));
+    assert_int_equal(ends[0][0].done, 6);
+    fake.loses = 0;
+    RC_AWAIT(ends[0][0].done == 9);
+}
+
+/* 16 are under way at most; the others go as answers come, with what is behind them. */
+static void rc_atomics_many(void **state) {
+    static uint64_t previous[100];
+    uint32_t i;
+    (void)state;
+    rc_open_numbers(1);
+    fake.loses = ALL_OF_THEM;
+    for (i = 0; i < 100; i++) {
+        rc_add(0, &previous[i], 0);
+    }
+    assert_int_equal(rc_unanswered(0), 16);
+    rc_send(0, 0, 1);
+    rc_serve_all(1);
+    assert_int_equal(ends[1][0].got, 0);
+    fake.loses = 0;
+    RC_AWAIT(ends[0][0].done == 101);
+    assert_int_equal(ends[1][0].got, 1);
+    for (i = 0; i < 100; i++) { /* nothing was lost within, and the ring is in order */
+        assert_true(previous[i] < 100);
+    }
+    assert_true(numbers.wide[0] == 100);
+}
+
+/* An RMA that fails behind an atomic, which has no answer yet: that alone fails, and what has succeeded is not done again. */
+static void rc_atomics_beside_failures(void **state) {
+    cci_rma_handle_t gone;
+    uint64_t previous = 9;
+    (void)state;
+    rc_open_numbers(1);
+    gone = *rc_handle[1];
+    memset(rc_memory[0], 5, 8);
+    fake.loses = 1;
+    rc_add(0, &previous, 0);
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, numbers_handle, 8, 8, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    assert_true(numbers.wide[1] == UINT64_C(0x0505050505050505));
+    numbers.wide[1] = 1;
+    assert_int_equal(cci_rma_deregister(right, rc_handle[1]), CCI_SUCCESS);
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, &gone, 0, 8, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].done == 2 && ends[0][0].failed == 1);
+    assert_int_equal(ends[0][0].status, CCI_ERR_RMA_HANDLE);
+    assert_true(previous == 0 && numbers.wide[0] == 1 && numbers.wide[1] == 1);
+    ends[0][0].done = ends[0][0].failed = 0;
+    rc_works(0);
+}
+
+/* Queues and pairs that fail at any time, and datagrams that are lost or come twice: no atomic is done twice or not at all. */
+static void rc_atomics_often(void **state) {
+    static uint64_t previous[6000];
+    static uint8_t seen[6000];
+    uint32_t count = 0, step, i;
+    (void)state;
+    memset(seen, 0, sizeof seen);
+    rc_open_numbers(RC_CONNECTIONS);
+    for (step = 0; step < 6000; step++) {
+        int side = (int)rc_random(2), index = (int)rc_random(RC_CONNECTIONS);
+        if (rc_random(2) && ends[side][index].sent - ends[side][index].done < 60) {
+            rc_send(side, index, 1);
+        }
+        if (rc_random(3) > 0 && count - numbers.wide[0] < 200) {
+            previous[count] = UINT64_MAX;
+            rc_add(index, &previous[count++], rc_random(3) ? CCI_FLAG_SILENT : CCI_FLAG_SILENT | CCI_FLAG_FENCE);
+        }
+        for (i = rc_random(6); i > 0; i--) {
+            rc_serve((int)rc_random(2));
+        }
+        if (rc_random(1000) == 0 || step == 1000) {
+            rc_fail_cq(side);
+        }
+        if (rc_random(200) == 0) {
+            cci__rc_drain(rc_of(side), (cci__rc_conn *)(void *)ends[side][index].connection);
+        }
+        fake.passes = (int)rc_random(10);
+        fake.loses = rc_random(20) == 0;
+        fake.doubles = rc_random(4) == 0;
+    }
+    fake.loses = fake.doubles = 0;
+    for (i = 0; i < RC_CONNECTIONS; i++) { /* the completions of these come behind them */
+        rc_works((int)i);
+    }
+    assert_true(numbers.wide[0] == count);
+    for (i = 0; i < count; i++) {
+        assert_true(previous[i] < count);
+        assert_int_equal(seen[previous[i]]++, 0);
+    }
+    assert_true(count > 1000 && rc_of(0)->repairs + rc_of(1)->repairs > 0);
+    assert_int_equal(device_failures[0] + device_failures[1], 0);
+}
+
+/* They need no receive buffers: neither that of a target whose program holds all messages, nor of who asks. */
+static void rc_atomics_without_buffers(void **state) {
+    uint32_t i;
+    (void)state;
+    ends_begin("recv_buf_count = 16", CCI_CONN_ATTR_RO);
+    rc_register_numbers(CCI_FLAG_READ | CCI_FLAG_WRITE);
+    holds_messages = 1;
+    for (i = 0; i < 40; i++) {
+        assert_int_equal(cci_send(rc_side[1].newest, &i, sizeof i, NULL, 0), CCI_SUCCESS);
+        assert_int_equal(cci_send(rc_side[0].newest, &i, sizeof i, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        if (i == 15) {
+            ENDS_AWAIT(rc_side[0].got == 16 && rc_side[1].got == 16);
+        }
+    }
+    assert_int_equal(cci_atomic(rc_side[0].newest, CCI_ATOMIC_FETCH_ADD, 4, numbers_handle, 24, 3, 0, NULL, NULL, 0), CCI_SUCCESS);
+    ENDS_AWAIT(numbers.narrow[0] == 3 && cci__rc_atomics_of((cci__rc_conn *)(void *)rc_side[0].newest)->numbers.open == 1);
+    for (i = 0; i < 2; i++) {
+        uint32_t n;
+        for (n = 0; n < 16; n++) {
+            cci_return_event(rc_side[i].held[n]);
+        }
+        rc_side[i].got = 0;
+    }
+    holds_messages = 0;
+    ENDS_AWAIT(rc_side[0].got == 24 && rc_side[1].got == 24 && rc_side[0].done == 1 && rc_side[1].done == 40);
+}
+
+/* What has no answer ends with the connection, however that ends. */
+static void rc_atomics_end(void **state) {
+    uint32_t timeout_us = 200000;
+    int how;
+    (void)state;
+    for (how = 0; how < 3; how++) {
+        int status = how == 0 ? CCI_ETIMEDOUT : CCI_ERR_DISCONNECTED;
+        uint32_t i;
+        ends_begin("", CCI_CONN_ATTR_RO);
+        rc_register_numbers(CCI_FLAG_READ | CCI_FLAG_WRITE);
+        if (how == 0) {
+            assert_int_equal(cci_set_opt(rc_side[0].newest, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+        }
+        fake.loses = how == 2 ? 0 : ALL_OF_THEM;
+        for (i = 0; i < 20; i++) {
+            assert_int_equal(cci_atomic(rc_side[0].newest, CCI_ATOMIC_SWAP, 8, numbers_handle, 0, i, 0, NULL, NULL, 0), CCI_SUCCESS);
+        }
+        if (how == 1) {
+            fake.loses = 0;
+            assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+        } else if (how == 2) { /* the end of the process, as the peer sees it */
+            assert_int_equal(cci_destroy_endpoint(right), CCI_SUCCESS);
+            right = NULL;
+        }
+        ENDS_AWAIT(rc_side[0].closed == 1);
+        assert_int_equal(rc_side[0].failed + rc_side[0].done, 20);
+        assert_int_equal(rc_side[0].status, status);
+        fake.loses = 0;
+        assert_int_equal(cci_atomic(rc_side[0].newest, CCI_ATOMIC_SWAP, 8, numbers_handle, 0, 1, 0, NULL, NULL, 0),
+                         CCI_ERR_DISCONNECTED);
+        finalize();
+    }
+    rc_open_numbers(1);
+    fake.loses = ALL_OF_THEM;
+    rc_add(0, NULL, 0);
+    assert_int_equal(cci_disconnect(ends[0][0].connection), CCI_SUCCESS);
+    fake.loses = 0;
+    RC_AWAIT(rc_of(0)->base.conns.used == 0);
+}
+
+/* Frames of a peer that lies: nothing is touched, and messages go on. */
+static void rc_atomics_odd(void **state) {
+    uint8_t bytes[100];
+    uint32_t i, n;
+    (void)state;
+    rc_open_numbers(1);
+    for (i = 0; i < 4000; i++) {
+        int side = (int)(i / 7 % 2);
+        const cci_conn_t *conn = &rc_conn(side)->conn;
+        for (n = 0; n < sizeof bytes; n++) {
+            bytes[n] = (uint8_t)rc_random(256);
+        }
+        cci_conn_write_header(bytes, CCI__RC_PKT_ATOMIC, 0, conn->index, conn->token, conn->peer_index, 0);
+        n = CCI__HEADER_SIZE;
+        bytes[n] = (uint8_t)(i % 5 == 0 ? rc_random(256) : i % 5 == 1 ? CCI__FRAME_DATA : i % 5 == 2 ? CCI__FRAME_DENIED : CCI__FRAME_ATOMIC);
+        bytes[n + 1] = (uint8_t)rc_random(4);
+        bytes[n + 2] = (uint8_t)(1u << rc_random(5));
+        cci__store32(bytes + n + (bytes[n] == CCI__FRAME_ATOMIC ? 20 : 4), i / 2);
+        if (i % 3 == 0) { /* its key is no secret to the peer */
+            memcpy(bytes + n + 8, numbers_handle->stuff, 8);
+            cci__store32(bytes + n + 16, (uint32_t)cci__load16((const uint8_t *)numbers_handle->stuff + 8));
+        }
+        cci__store64(bytes + n + 24, i % 4 ? 25 : sizeof numbers);
+        forge(side == 0 ? left : right, fake.gid[!side][0].raw, rc_of(!side)->hw->qp->qp_num, bytes, 24 + rc_random(60));
+        rc_of(side)->base.polls.left = 0;
+        rc_serve(side);
+    }
+    assert_true(numbers.wide[0] == 0 && numbers.wide[1] == 0 && numbers.wide[2] == 0 && numbers.narrow[0] == 0);
+    rc_works(0);
 }
 
 /* ---- mode = rc: many connections are set up ------------------------------------------------------------------------ */
@@ -3539,6 +3939,16 @@ int main(int argc, char **argv) {
         TEST(rc_other_path, "mode = rc: ... and another when its queue pair is made anew"),
         TEST(rc_on_demand, "mode = rc: memory is not pinned where that is asked for and the adapter can, else there is a status"),
         TEST(rc_dmabuf, "mode = rc: another device's memory is registered by its dmabuf, or there is a status"),
+        TEST(rc_atomics, "mode = rc: atomics add, swap, and compare and swap, and give what was there"),
+        TEST(rc_atomics_refused, "mode = rc: ... where the target's memory allows it, and the target's library knows them"),
+        TEST(rc_atomics_once, "mode = rc: ... once, whichever datagram is lost or comes twice, and when the pair is made anew"),
+        TEST(rc_atomics_often, "mode = rc: ... however often queues and pairs fail and datagrams are lost"),
+        TEST(rc_atomics_fenced, "mode = rc: ... and a fence keeps them and what is behind them apart"),
+        TEST(rc_atomics_many, "mode = rc: ... 16 of a connection at once"),
+        TEST(rc_atomics_beside_failures, "mode = rc: ... and an RMA that fails behind one fails alone"),
+        TEST(rc_atomics_without_buffers, "mode = rc: ... where no side has receive buffers"),
+        TEST(rc_atomics_end, "mode = rc: ... and those without an answer end with the connection"),
+        TEST(rc_atomics_odd, "mode = rc: ... and frames that lie change nothing"),
         TEST(rc_setups_apart, "mode = rc: traffic goes on while queue pairs are made, so many at once, the others in order"),
         TEST(rc_setups_in_calls, "mode = rc: ... and where the program's calls make them, its other threads go on"),
         TEST(rc_setups_interrupted, "mode = rc: ... and whatever ends meanwhile, nothing is left"),
