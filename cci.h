@@ -8476,6 +8476,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             cci__rel_note_cut(rel, &before, is_kept);
         } else {
             (void)cci__rel_missed(rel, sent, 0);
+            if (rel->in_flight > 0 && rel->in_flight + rel->mtu > cci__rel_limit(rel)) rel->ping = 1;
         }
         rel->shuffled = 1;
     }

@@ -1460,6 +1460,26 @@ static void test_a_short_write_that_is_refused_leaves_the_way_to_what_is_due(voi
     world_end(w);
 }
 
+/* All that is under way was lost, and is more than may be under way by now. The first time-out asks the peer all the same: its
+ * answer says what was lost, for which two more time-outs would be needed, each twice as long. */
+static void test_a_timeout_sends_something_though_the_window_is_full(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(723, attributes[i], 1200);
+        side_t *s = &w->side[0];
+        uint32_t n;
+        for (n = 0; n < 4; n++) send_sure(s, 1000);
+        side_output(s);
+        assert_int_equal(w->flying_count, 4);
+        lose_what_flies_to(w, s->peer);
+        s->rel.peer_window = 4096; /* less than a packet may be under way beside another one */
+        if (!run_until_idle(w, 150 * MS)) fail_msg("never idle: %u of %u have completed", s->completed, s->sent);
+        assert_all_well(s);
+        world_end(w);
+    }
+}
+
 /* A withdrawal comes late: its sender took it for lost, so that it knows a later copy only, which was lost. The peer's answer to
  * what it got behind the withdrawal names no packet that is still known, but says how far the peer has come. */
 static void test_a_message_behind_a_withdrawal_completes_before_its_answer(void **state) {
@@ -2597,6 +2617,7 @@ int main(void) {
         cmocka_unit_test(test_half_a_run_behind_a_read_waits_for_it_when_the_other_half_is_refused),
         cmocka_unit_test(test_a_write_that_is_lost_while_messages_are_refused_is_repeated),
         cmocka_unit_test(test_a_short_write_that_is_refused_leaves_the_way_to_what_is_due),
+        cmocka_unit_test(test_a_timeout_sends_something_though_the_window_is_full),
         cmocka_unit_test(test_a_message_behind_a_withdrawal_completes_before_its_answer),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
