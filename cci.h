@@ -6489,6 +6489,16 @@ static inline void cci__rel_open_for(cci_rel_t *rel, cci_rel_packet_t *packet, c
     if (CCI__UNLIKELY(rel->untold)) cci__rel_write_taken(rel, packet);
 }
 
+/* A write that is not longer than a packet stands among messages at the peer, and needs a buffer there. */
+static CCI__RARE int cci__rel_is_long_write(const cci_rel_t *rel, const cci_rel_item_t *item) {
+    return item->kind == CCI__ITEM_BULK && item->bulk.length > rel->mtu;
+}
+
+static int cci__rel_has_long_write(const cci_rel_t *rel) {
+    return !cci__list_empty(&rel->bulks) &&
+           cci__rel_is_long_write(rel, CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue));
+}
+
 /* Begins an item anew: its records are free afterwards. */
 static void cci__rel_restart(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__rel_forget_pieces(rel, item);
@@ -6871,7 +6881,7 @@ static cci_rel_sent_t *cci__rel_lost_write(cci_rel_t *rel) {
     cci_list_t *node;
     if (!rel->lost_writes) return NULL;
     for (node = rel->lost.next; node != &rel->lost; node = node->next)
-        if (CCI__CONTAINER(node, cci_rel_sent_t, node)->item->kind == CCI__ITEM_BULK)
+        if (cci__rel_is_long_write(rel, CCI__CONTAINER(node, cci_rel_sent_t, node)->item))
             return CCI__CONTAINER(node, cci_rel_sent_t, node);
     rel->lost_writes = 0;
     return NULL;
@@ -6886,7 +6896,7 @@ static int cci__rel_output_write(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
          CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue)->first >= sent->item->first) &&
         cci__rel_output_lost(rel, packet, sent, now_ns))
         return 1;
-    while (!cci__list_empty(&rel->bulks)) {
+    while (cci__rel_has_long_write(rel)) {
         cci_list_t *first = rel->bulks.next;
         if (cci__rel_output_item(rel, packet, CCI__CONTAINER(first, cci_rel_item_t, queue), now_ns)) return 1;
         if (rel->bulks.next == first) break; /* no records */
@@ -6935,7 +6945,7 @@ static int cci__rel_output_paced(cci_rel_t *rel, cci_rel_packet_t *packet, int i
         if (now_ns < rel->pace_ns) return 0;
     }
     if (!cci__rel_output_reliable(rel, packet, idle, now_ns)) return 0;
-    if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && packet->sent->item->kind != CCI__ITEM_BULK)
+    if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && !cci__rel_is_long_write(rel, packet->sent->item))
         rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
     if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
         uint64_t credit_ns = cci__max64(CCI__MS, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
@@ -7049,7 +7059,8 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample
 
 /* The peer has taken something of the item: it refuses nothing any more. */
 static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) {
-    if (item->kind == CCI__ITEM_BULK && rel->rnr_sequence - item->first >= item->count) return;
+    if (CCI__LIKELY(!rel->rnr) || (cci__rel_is_long_write(rel, item) && rel->rnr_sequence - item->first >= item->count))
+        return;
     rel->rnr = 0;
     rel->rnr_delay_ns = 0;
     rel->rnr_until_ns = 0;
@@ -8343,7 +8354,7 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     if (!waiting) return at;
     if (rel->rnr && rel->in_flight == 0) return cci__min64(at, rel->rnr_until_ns);
     if (rel->rnr && (rel->ordered || blocked)) return at;
-    if (rel->rnr && cci__list_empty(&rel->bulks) && !rel->lost_writes)
+    if (rel->rnr && !cci__rel_has_long_write(rel) && !rel->lost_writes)
         return cci__min64(at, cci__max64(rel->pace_ns, rel->rnr_until_ns));
     if (!blocked && (rel->in_flight > 0 || !rel->reliable))
         at = cci__min64(at,
@@ -8465,6 +8476,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             cci__rel_note_cut(rel, &before, is_kept);
         } else {
             (void)cci__rel_missed(rel, sent, 0);
+            if (rel->in_flight > 0 && rel->in_flight + rel->mtu > cci__rel_limit(rel)) rel->ping = 1;
         }
         rel->shuffled = 1;
     }

@@ -1392,16 +1392,21 @@ static void test_half_a_run_behind_a_read_waits_for_it_when_the_other_half_is_re
     }
 }
 
-/* Drops all that is under way to a side. */
-static void lose_what_flies_to(world_t *w, const side_t *to) {
+/* Drops what is under way to a side and shorter than so many bytes. */
+static void lose_what_is_short(world_t *w, const side_t *to, uint32_t length) {
     uint32_t i, left = 0;
     for (i = 0; i < w->flying_count; i++) {
-        if (w->flying[i].to == to)
+        if (w->flying[i].to == to && w->flying[i].buf->length < length)
             buf_drop(w->flying[i].buf);
         else
             w->flying[left++] = w->flying[i];
     }
     w->flying_count = left;
+}
+
+/* Drops all that is under way to a side. */
+static void lose_what_flies_to(world_t *w, const side_t *to) {
+    lose_what_is_short(w, to, UINT32_MAX);
 }
 
 /* While a message is refused again and again, a write that was lost is repeated in its time. */
@@ -1424,6 +1429,55 @@ static void test_a_write_that_is_lost_while_messages_are_refused_is_repeated(voi
     assert_int_equal(peer->placed, sizeof memory);
     assert_int_equal(s->broken, 0);
     world_end(w);
+}
+
+/* A write that is whole in its packet stands among messages, and needs a buffer as they do. There is none for what can't be
+ * delivered at once, so it is refused, and waits as they do: else it would come again and again, and what is due never. */
+static void test_a_short_write_that_is_refused_leaves_the_way_to_what_is_due(void **state) {
+    world_t *w = world_new(722, CCI_CONN_ATTR_RU, 1200);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    static uint8_t memory[2 * 1100];
+    uint64_t until;
+    uint32_t i;
+    (void)state;
+    w->delay_ns = 20 * US;
+    s->rel.flow.window = 1u << 20;
+    peer->refuse_early = 1;
+    for (i = 0; i < 2 * CCI__REL_UNTOLD + 1; i++) { /* of as many as the peer can name, each second one is lost */
+        send_sure(s, 100);
+        side_output(s);
+        if (i % 2 == 0) buf_drop(w->flying[--w->flying_count].buf);
+    }
+    write_sure(s, memory, 0, 1100, 0, 0);
+    write_sure(s, memory, 1100, 1100, 0, 0);
+    assert_false(cci__list_empty(&s->rel.bulks));
+    run_for(w, 30 * US);
+    for (until = w->now_ns + 10 * MS; w->now_ns < until; step(w)) lose_what_is_short(w, peer, 1000);
+    if (!run_until_idle(w, 3000 * MS)) fail_msg("never idle: %u of %u have completed", s->completed, s->sent);
+    assert_all_well(s);
+    assert_int_equal(peer->placed, sizeof memory);
+    assert_true(w->packets < 300);
+    world_end(w);
+}
+
+/* All that is under way was lost, and is more than may be under way by now. The first time-out asks the peer all the same: its
+ * answer says what was lost, for which two more time-outs would be needed, each twice as long. */
+static void test_a_timeout_sends_something_though_the_window_is_full(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(723, attributes[i], 1200);
+        side_t *s = &w->side[0];
+        uint32_t n;
+        for (n = 0; n < 4; n++) send_sure(s, 1000);
+        side_output(s);
+        assert_int_equal(w->flying_count, 4);
+        lose_what_flies_to(w, s->peer);
+        s->rel.peer_window = 4096; /* less than a packet may be under way beside another one */
+        if (!run_until_idle(w, 150 * MS)) fail_msg("never idle: %u of %u have completed", s->completed, s->sent);
+        assert_all_well(s);
+        world_end(w);
+    }
 }
 
 /* A withdrawal comes late: its sender took it for lost, so that it knows a later copy only, which was lost. The peer's answer to
@@ -2562,6 +2616,8 @@ int main(void) {
         cmocka_unit_test(test_a_write_behind_a_withdrawal_is_told_when_it_is_done),
         cmocka_unit_test(test_half_a_run_behind_a_read_waits_for_it_when_the_other_half_is_refused),
         cmocka_unit_test(test_a_write_that_is_lost_while_messages_are_refused_is_repeated),
+        cmocka_unit_test(test_a_short_write_that_is_refused_leaves_the_way_to_what_is_due),
+        cmocka_unit_test(test_a_timeout_sends_something_though_the_window_is_full),
         cmocka_unit_test(test_a_message_behind_a_withdrawal_completes_before_its_answer),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
