@@ -12,30 +12,59 @@
  * and one source is compiled with -DCCI_SISCI_IMPLEMENTATION.
  *
  * CONTENTS (search for the tag)
- *     >>sisci-manual     what it does, where it differs from an adapter, what happens when processes die
- *     >>sisci-config     every macro and environment variable with its default
- *     >>sisci-api        types, values, functions
- *     >>sisci-system     what the implementation needs of the system
- *     >>sisci-state      the structures
- *     >>sisci-base       time, lock, log, errors
- *     >>sisci-names      the directory: claiming names, finding owners, sweeping what the dead left
- *     >>sisci-events     what happened, kept for those who wait or called back
- *     >>sisci-channel    messages between processes
- *     >>sisci-serve      the side that owns: connections to its segments and interrupts
- *     >>sisci-remote     the side that connects
- *     >>sisci-engine     transfers that go on while the program does something else
- *     >>sisci-progress   the helper thread, and waiting
- *     >>sisci-open       opening and closing
- *     >>sisci-local      local segments
- *     >>sisci-connect    remote segments
- *     >>sisci-map        maps, sequences, barriers, copies
- *     >>sisci-dma        DMA queues and block transfers
- *     >>sisci-interrupt  interrupts
- *     >>sisci-query      questions, and what can't be done without an adapter
- *     >>sisci-vendor     the library of an adapter, opened at run time
- *     >>sisci-table      the table of functions
- *     >>sisci-transport  CCI over it: doors, links, rings
- *     >>sisci-license
+ *   what it is, and how to use it
+ *     >>sisci-manual         what it does, where it differs from an adapter, what happens when processes die
+ *     >>sisci-config         every macro and environment variable with its default
+ *     >>sisci-api            types, values, functions
+ *   part one: SISCI in shared memory
+ *     >>sisci-system         what the implementation needs of the system
+ *     >>sisci-state          the structures
+ *     >>sisci-base           time, lock, log, errors
+ *     >>sisci-names          the directory: claiming names, finding owners, sweeping what the dead left
+ *     >>sisci-events         what happened, kept for those who wait or called back
+ *     >>sisci-channel        messages between processes
+ *     >>sisci-serve          the side that owns: connections to its segments and interrupts
+ *     >>sisci-remote         the side that connects
+ *     >>sisci-engine         transfers that go on while the program does something else
+ *     >>sisci-progress       the helper thread, and waiting
+ *     >>sisci-open           opening and closing
+ *     >>sisci-local          local segments
+ *     >>sisci-connect        remote segments
+ *     >>sisci-map            maps, sequences, barriers, copies
+ *     >>sisci-dma            DMA queues and block transfers
+ *     >>sisci-interrupt      interrupts
+ *     >>sisci-query          questions, and what can't be done without an adapter
+ *     >>sisci-vendor         the library of an adapter, opened at run time
+ *     >>sisci-table          the table of functions
+ *   part two: CCI over SISCI, the transport
+ *     >>sisci-transport      the whole; what lies in shared memory, with all sizes and offsets
+ *     >>sisci-cci-state      the structures of this process
+ *     >>sisci-cci-base       the endpoint's lock and memory
+ *     >>sisci-cci-words      words in shared memory; marks: which links to look at
+ *     >>sisci-cci-mirror     through an adapter: copies of the peers' inboxes, callbacks
+ *     >>sisci-cci-provider   what the software and an adapter's library do not do alike
+ *     >>sisci-cci-notify     waking peers; links that are looked at in each call, and others
+ *     >>sisci-cci-items      operations and queued items: made, completed, failed
+ *     >>sisci-cci-send       the ring, going out
+ *     >>sisci-cci-conns      connections: made, ended, their records of the handshake
+ *     >>sisci-cci-rma        RMA by the kernel and through slots; atomics
+ *     >>sisci-cci-map        RMA in mapped memory
+ *     >>sisci-cci-queue      what has found no space in the ring
+ *     >>sisci-cci-receive    the ring, coming in
+ *     >>sisci-cci-links      links: made, joined, lost
+ *     >>sisci-cci-groups     multicast
+ *     >>sisci-cci-time       deadlines and keepalive
+ *     >>sisci-cci-work       a round of work
+ *     >>sisci-cci-sleep      the OS handle, the helper thread, blocking calls
+ *     >>sisci-cci-endpoint   making and ending an endpoint
+ *     >>sisci-cci-connect    connecting, accepting, closing
+ *     >>sisci-cci-events     getting and returning events; options
+ *     >>sisci-cci-messages   sending
+ *     >>sisci-cci-memory     registered memory, and issuing RMA
+ *     >>sisci-cci-table      the tables of the engine and of the endpoint
+ *     >>sisci-cci-devices    devices and their configuration
+ *   the end
+ *     >>sisci-license        
  */
 
 /* Strict ISO modes hide POSIX unless it is asked for before the first system header. */
@@ -6032,14 +6061,15 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  * CCI over SISCI. Every endpoint has a door: a segment whose number is the service in its URI. A client leaves a hello
  * there, the numbers of two segments; the server makes one of them, the client the other, and each connects to the
  * other's. These two inboxes are a link: all connections that the client has with this server share it. What a side
- * reads lies in its own inbox, what it writes in the peer's: remote stores alone, no remote loads.
+ * reads lies in its own inbox, what it writes in the peer's: remote stores alone, no remote loads. (Through an adapter
+ * there are few: the peer's card and the door once, one word before sleeping.)
  *
  *      inbox: card 0      who owns it, sizes: written by the owner before it is offered
  *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
  *             left 268    the peer has closed its endpoint, and with it all connections: not set by one that was killed
+ *             watch 272   what the peer wants to be told of by a mark (see >>sisci-cci-words)
  *             sleep 320   through an adapter: the peer sleeps and wants an interrupt
  *             ready 328   the peer has closed its inbox to all others
- *             watch 332   what the peer wants to be told of by a mark (see "marks")
  *             busy 384    the peer is copying from or to the owner's registered memory
  *             done 448    answers to the owner's bounced RMAs; 480: what the owner may map of what it has asked for
  *             returns 512 blocks of the peer's inbox that are free again
@@ -6051,47 +6081,12 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  *      number 4, type 1, flags 1, length 2, index and generation of the connection 4, acknowledgement 4, 48 bytes
  *      0 4, 60 bytes; and so on
  *
- * Short messages are in the record. Long ones are in a block: the program reads them in
- * place, and the block goes back when their event is returned. While the program holds half of the blocks, messages
- * are copied to buffers of the endpoint instead. A receiver without buffers stops consuming, and says so.
+ * Messages of up to 496 bytes are in the record, longer ones in a block of which the record has the number. Nothing is
+ * ever lost or repeated on the way, so a message is acknowledged by its being consumed.
  *
- * Nothing is ever lost or repeated on the way, so a message is acknowledged by its being consumed. Each operation has
- * its place in the link's order; it completes when all before it are consumed, or when its time is over.
- *
- * RMA is done by the initiator with process_vm_readv and process_vm_writev where the kernel allows that (the same user,
- * no wall between the two): the target's program need not take part. It reads the registration first, and says so in
- * `busy` meanwhile; deregistering waits for that. Elsewhere data goes through slots of the inboxes, and the target
- * copies.
- *
- * The PROVIDER of SISCI is this header, or the library of an adapter: all calls go through a table of functions and
- * flags (ep->sci), and what the two do not do alike is in functions of its own ("the provider", below). Where a link
- * leads through an adapter (link->mirror), `out` is a copy of the peer's inbox in our memory. What is written there is
- * then stored through the adapter: all but the first word of a record, a flush, that word, a flush. Callbacks run in
- * threads of the library: they set flags of the mirror and ring the endpoint's descriptor. Stores may be lost:
- * SCICheckSequence is asked every two milliseconds while there are any, before an endpoint sleeps, and not for each
- * message. When it finds an error, and after SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence is
- * content again; then the whole copy is, which changes nothing that had arrived. So a message comes once and late, or
- * never and its operation says so. The end of a link is SCI_CB_LOST or SCI_CB_DISCONNECT. Loads across the adapter: the
- * peer's card and the door once, one word before sleeping.
- *
- * Memory of cci_rma_alloc() is a segment. An initiator asks for it with the registration's key, connects, and from then
- * on copies between its memory and the mapping: once, without the kernel or the target. The target's guard lets in who
- * has shown a key, for reading only unless that registration may be written. Whether a registration is still there is
- * looked up in the target's register, a segment that peers can't write to, under the same rule of `busy`. Later
- * registrations in a segment that is mapped already need no question.
- *
- * A group is a broadcast segment with slots for messages (cci__sisci_group). Its receivers copy a message, and then
- * look whether it was overwritten meanwhile.
- *
- * Marks: a door has a bit for each link of its owner, which the peer sets when there is something to look at. Doors
- * stay mapped while a link is open.
- *
- * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones when they are marked, and
- * in turn. While something is under way that has a deadline it is in `timed`. What is new gets its deadline when the
- * clock is read next: until then its link is in `fresh` instead. No deadline in `timed` is earlier than `due_ns`, so
- * these links are looked at when that time has come, and now and then. A link is in `steps` too while it is made or
- * taken down, leads through an adapter, or a callback has told news of it. Whatever lies in an inbox is read once,
- * checked, and used as it was read; a peer that writes nonsense loses its link.
+ * The lock is the endpoint's (>>sisci-cci-base). The provider of SISCI, software or an adapter's library, is a table of
+ * functions (>>sisci-cci-provider). In this section stands all that two processes must agree on: sizes, offsets, types
+ * of records, what lies in an inbox and at a door. Whoever changes any of it changes CCI__SISCI_MAGIC.
  * ================================================================================================================== */
 
 #define CCI_LAYERS_INCLUDING
@@ -6235,6 +6230,14 @@ typedef struct cci__sisci_device {
 struct cci__sisci_conn;
 struct cci__sisci_link;
 struct cci__sisci_item;
+
+/* ==================================================================================================================
+ * >>sisci-cci-state
+ *
+ * The structures of this process; what lies in shared memory is above. All belong to the endpoint and are guarded by
+ * its lock. Operations, items, events and buffers are made in slabs and kept until the endpoint ends; links and groups
+ * are allocated one by one. Members that each message needs stand first, a few cache lines together.
+ * ================================================================================================================== */
 
 /* An operation of the program until its completion has been returned. */
 typedef struct cci__sisci_op {
@@ -6607,6 +6610,16 @@ typedef struct cci__sisci {
     int thread_sleeps;
 } cci__sisci;
 
+/* ==================================================================================================================
+ * >>sisci-cci-base
+ *
+ * The lock of an endpoint, and its memory. Every function below that is given an endpoint, a link or a connection
+ * expects the lock to be held, except where it says otherwise. It is taken by the calls of the API, by the helper
+ * thread, and by nothing else: the software's callbacks run inside cci__sci_progress(), which is called with the lock
+ * held. The lock of a SISCI device is taken inside it, never around it.
+ *   Slabs double what there is of a kind, up to its limit. Nothing is freed before the endpoint is.
+ * ================================================================================================================== */
+
 /* Held for a moment only, and rarely wanted by two: half as dear as a mutex. */
 #ifndef CCI_NO_THREADS
 static void cci__sisci_contend(cci__sisci *ep) {
@@ -6655,6 +6668,51 @@ static void *cci__sisci_memory_of(cci__sisci *ep, size_t size) {
     return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
 }
 
+/* How many of a kind the next slab has, when `made` exist and there may be `most`. */
+static uint32_t cci__sisci_slab_of(uint32_t made, uint32_t most) {
+    return made < most ? cci__min32(cci__max32(made, CCI__SISCI_SLAB), most - made) : 0;
+}
+
+static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_event *events, uint32_t count) {
+    while (count-- > 0) cci_evq_add_events(&ep->base.evq, &ep->base.api, pool, &events[count].event, 1);
+}
+
+static void cci__sisci_add_control(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->control_made, CCI__SISCI_CONTROL);
+    cci__sisci_event *more;
+    count = count ? count : CCI__SISCI_CONTROL;
+    more = (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *more);
+    if (more) {
+        ep->control_made += count;
+        cci__sisci_add_events(ep, CCI_EVQ_CONTROL, more, count);
+    }
+}
+
+static int cci__sisci_add_events_of(cci__endpoint_t *base) {
+    cci__sisci_add_control((cci__sisci *)base);
+    return base->evq.free_events[CCI_EVQ_CONTROL] != NULL;
+}
+
+/* More buffers for messages that come, with their events, up to what the program has allowed. */
+static int cci__sisci_add_recv(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->recv_made, ep->base.recv_buf_count);
+    cci_evq_buffer_t *buffers = count ? (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers) : NULL;
+    cci__sisci_event *events = buffers ? (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events) : NULL;
+    uint8_t *bytes = events ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
+    if (!bytes) return 0;
+    cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
+    cci_evq_add_buffers(&ep->base.evq, buffers, bytes, ep->stride, count);
+    cci_evq_limit_buffers(&ep->base.evq, ep->base.recv_buf_count);
+    ep->recv_made += count;
+    return 1;
+}
+
+/* A buffer for what comes, or NULL. */
+static cci_evq_buffer_t *cci__sisci_take_buffer(cci__sisci *ep) {
+    if (!ep->base.evq.free_buffers) (void)cci__sisci_add_recv(ep);
+    return cci_evq_take_buffer(&ep->base.evq);
+}
+
 static void cci__sisci_close_fd(int fd) {
     if (fd >= 0) close(fd);
 }
@@ -6663,7 +6721,18 @@ static int cci__sisci_is_sleeper(const cci__sisci *ep) {
     return ep->is_sleeper;
 }
 
-/* ---- words in shared memory ---- */
+/* A call has accepted a message. */
+static inline void cci__sisci_issued(const cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length) {
+    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL))
+                   cci__tally_issued(&ep->base.tallies, conn->conn.index, length));
+    (void)ep, (void)conn, (void)length;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-words
+ *
+ * Every word that two processes share is loaded with acquire and stored with release order.
+ * ================================================================================================================== */
 
 static uint32_t cci__sisci_load(const void *p) {
     return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
@@ -6734,7 +6803,19 @@ static void cci__sisci_settle_down(cci__sisci_link *link) {
         cci__list_remove(&link->step);
 }
 
-/* ---- through an adapter: the peer's inbox and its copy ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-mirror
+ *
+ * Only where a link leads through an adapter: `out` is then a copy of the peer's inbox in our memory, the mirror.
+ * Whatever is written there is stored through the adapter afterwards: a record's bytes, a flush, its first word, a
+ * flush.
+ *   Stores can be lost. SCICheckSequence is asked every two milliseconds while something was stored, and before an
+ * endpoint sleeps. After an error, and after SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence succeeds;
+ * then the whole mirror is stored again, which changes nothing that had arrived. So a message comes once and late, or
+ * never, and then its operation says so.
+ *   Callbacks run in threads of the library and without the endpoint's lock: they set bits of the mirror's `news` and
+ * write to the endpoint's eventfd. A callback can come after its link has ended, so mirrors live as long as the device.
+ * ================================================================================================================== */
 
 /* Stores what is in our copy of the peer's inbox, by whole words: offset and size are multiples of 4. */
 static void cci__sisci_copy_far(const cci__sisci_mirror *m, size_t at, size_t size) {
@@ -7118,7 +7199,12 @@ static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
         cci__sisci_pause(link);
 }
 
-/* ---- the provider: what the software and an adapter's library do not do alike ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-provider
+ *
+ * The provider of SISCI is part one of this header, or the library of an adapter. Calls go through its table of
+ * functions and flags (ep->sci). Where the two differ, the functions of this section do what each needs.
+ * ================================================================================================================== */
 
 static int cci__sisci_open_sd(cci__sisci *ep) {
     cci__sci_options options;
@@ -7410,7 +7496,14 @@ static int cci__sisci_is_private(cci__sisci_link *link) {
     return is_private;
 }
 
-/* ---- telling peers ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-notify
+ *
+ * What was stored is made known to peers that sleep, once for each call of the program; links are hot (looked at in
+ * each call) or cold (looked at when they are marked, and in turn).
+ *   Invariant: a link is in `hot` or in `cold`. Before a link becomes cold, and before an endpoint sleeps, its peer has
+ * been asked for a mark.
+ * ================================================================================================================== */
 
 /* 1: the peer has asked for a mark, and sleeps. */
 static int cci__sisci_mark_for_sleeper(cci__sisci_link *link, int is_record) {
@@ -7492,18 +7585,21 @@ static void cci__sisci_lose(cci__sisci_link *link) {
     }
 }
 
-/* ---- completing ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-items
+ *
+ * An operation stands for a completion that the program will get, or waits for. It is in its link's list in the order
+ * of the calls, and completes when all before it are consumed, or when its time is over. An item is a message or an RMA
+ * that has not found space in the ring: it has its operation, unless it is silent.
+ *   Invariants: an operation has an item, or a record in the ring, or is complete. What is under way has a deadline, or
+ * its link is in `fresh` until the clock is read next.
+ * ================================================================================================================== */
 
 static inline void cci__sisci_drop_op(cci__sisci *ep, cci__sisci_op *op) {
     if (op) {
         op->event.next = ep->free_ops;
         ep->free_ops = &op->event;
     }
-}
-
-/* How many of a kind the next slab has, when `made` exist and there may be `most`. */
-static uint32_t cci__sisci_slab_of(uint32_t made, uint32_t most) {
-    return made < most ? cci__min32(cci__max32(made, CCI__SISCI_SLAB), most - made) : 0;
 }
 
 static void cci__sisci_add_ops(cci__sisci *ep) {
@@ -7681,7 +7777,13 @@ static int cci__sisci_is_dead(const cci__sisci_item *item) {
     return item->dead || item->token != item->conn->conn.token || item->conn->conn.state != CCI_CONN_OPEN;
 }
 
-/* ---- the ring, going out ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-send
+ *
+ * From a message to a record in the peer's inbox: reserve lines, copy, publish. The first word of a record is stored
+ * last. Every record carries how far we have consumed; a word of the inbox carries it when no record does.
+ *   Invariant: acknowledged <= head <= acknowledged + lines of the ring, counted modulo 2^32.
+ * ================================================================================================================== */
 
 /* The peer says that it has consumed so much; what is older than what we know comes from a word that it need not store
  * again. */
@@ -7940,49 +8042,14 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
     return 1;
 }
 
-/* ---- what connections owe: records of the handshake, which are never dropped ---- */
-
-static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_event *events, uint32_t count) {
-    while (count-- > 0) cci_evq_add_events(&ep->base.evq, &ep->base.api, pool, &events[count].event, 1);
-}
-
-static void cci__sisci_add_control(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->control_made, CCI__SISCI_CONTROL);
-    cci__sisci_event *more;
-    count = count ? count : CCI__SISCI_CONTROL;
-    more = (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *more);
-    if (more) {
-        ep->control_made += count;
-        cci__sisci_add_events(ep, CCI_EVQ_CONTROL, more, count);
-    }
-}
-
-static int cci__sisci_add_events_of(cci__endpoint_t *base) {
-    cci__sisci_add_control((cci__sisci *)base);
-    return base->evq.free_events[CCI_EVQ_CONTROL] != NULL;
-}
-
-/* More buffers for messages that come, with their events, up to what the program has allowed. */
-static int cci__sisci_add_recv(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->recv_made, ep->base.recv_buf_count);
-    cci_evq_buffer_t *buffers = count ? (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers) : NULL;
-    cci__sisci_event *events = buffers ? (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events) : NULL;
-    uint8_t *bytes = events ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
-    if (!bytes) return 0;
-    cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
-    cci_evq_add_buffers(&ep->base.evq, buffers, bytes, ep->stride, count);
-    cci_evq_limit_buffers(&ep->base.evq, ep->base.recv_buf_count);
-    ep->recv_made += count;
-    return 1;
-}
-
-/* A buffer for what comes, or NULL. */
-static cci_evq_buffer_t *cci__sisci_take_buffer(cci__sisci *ep) {
-    if (!ep->base.evq.free_buffers) (void)cci__sisci_add_recv(ep);
-    return cci_evq_take_buffer(&ep->base.evq);
-}
-
-/* ---- the connections of a link ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-conns
+ *
+ * A connection is in the list of its link; one of a multicast group has no link. A record of the handshake waits in its
+ * link's list until there is space in the ring, one for each connection, and is never dropped. A connection has ended
+ * for the program when its last event is posted; its place in the table is freed when the program has closed it and the
+ * peer has been sent the record of it.
+ * ================================================================================================================== */
 
 static cci__sisci_conn *cci__sisci_conn_at(const cci__sisci *ep, uint32_t index) {
     return index == CCI__CONN_NONE ? NULL : (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
@@ -8194,7 +8261,16 @@ static cci__sisci_conn *cci__sisci_find_conn(cci__sisci *ep, cci__sisci_link *li
                : NULL;
 }
 
-/* ---- RMA ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-rma
+ *
+ * The initiator does the RMA with process_vm_readv and process_vm_writev where the kernel allows that (the same user,
+ * the same container): the target's program takes no part. It first reads the registration from the target's memory,
+ * and sets the word `busy` in the target's inbox meanwhile; deregistration waits for that word. Elsewhere the data goes
+ * in pieces through slots of the inboxes, and the target copies.
+ *   Invariants: each piece looks up the registration anew. A slot has a number while it waits for an answer; an answer
+ * with another number is ignored. Atomics are always done by the target's process.
+ * ================================================================================================================== */
 
 /* Looks up the peer's registration and copies a piece, all by the kernel; a status. */
 static int cci__sisci_vm_piece(cci__sisci_link *link, const cci__sisci_item *item, uint8_t *local, uint64_t offset,
@@ -8403,7 +8479,17 @@ static void cci__sisci_serve_atomic(cci__sisci *ep, cci__sisci_link *link, const
 }
 #endif
 
-/* ---- memory that peers map ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-map
+ *
+ * Memory of cci_rma_alloc() is a segment. An initiator sends the registration's key, the target answers with the number
+ * of the segment, and the initiator connects and maps it: from then on it copies between its memory and the mapping,
+ * once, without the kernel or the target. The target's guard admits who has shown a key, for reading only unless that
+ * registration may be written. Whether a registration is still there is looked up for each piece in the target's
+ * registration table, a segment that peers cannot write to, under the same rule of `busy`. Later registrations in a
+ * segment that is mapped already need no question.
+ *   The guard runs with the lock of the SISCI device held, inside cci__sci_progress().
+ * ================================================================================================================== */
 
 /* What tells of a key and does not give it away. */
 static uint64_t cci__sisci_check(uint64_t key) {
@@ -8698,7 +8784,12 @@ static void cci__sisci_remove_shared(cci__sisci *ep, cci__sisci_shared *shared) 
     shared->base = NULL;
 }
 
-/* ---- the queue: what has not found room in the ring ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-queue
+ *
+ * Items of a link in the order of the calls, of all its connections. The first is tried in each look at the link; those
+ * behind it wait. Consumed operations are completed here too, in order.
+ * ================================================================================================================== */
 
 static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_item *item = link->items;
@@ -8773,7 +8864,16 @@ static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_complete_consumed(ep, link);
 }
 
-/* ---- the ring, coming in ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-receive
+ *
+ * What lies in an inbox is read once, checked, and used as it was read; a peer that writes what no peer writes loses
+ * its link. A record is consumed when `tail` has passed it. One that needs what the program holds (a buffer, an event)
+ * is not consumed: it stays, with all behind it, and the peer is told so. Long messages are read in place, in a block
+ * of the inbox that goes back to the peer when the event is returned; while the program holds half of the blocks, they
+ * are copied.
+ *   The walk: cci__sisci_receive(), for each record the short way or the function of its type, the acknowledgement.
+ * ================================================================================================================== */
 
 static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *event) {
     ep->received_total++;
@@ -9305,7 +9405,16 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     return count;
 }
 
-/* ---- links ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-links
+ *
+ * How a link is made: the client makes its inbox, connects to the server's door and leaves a hello there; the server
+ * makes the other inbox; each connects to the other's and closes its own to everybody else; when both have done so, it
+ * is open. Each step is taken in cci__sisci_step_link(), when a callback has reported something or a time has come.
+ * Parts: inboxes; numbers and servers; the door; joining; names that clients seek; the end of a link.
+ *   Invariant: a link is in `steps` while it is made or torn down, leads through an adapter, or a callback has reported
+ * something of it.
+ * ================================================================================================================== */
 
 static cci__sci_callback_action_t cci__sisci_on_door(void *arg, cci__sci_remote_segment_t segment,
                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
@@ -10095,7 +10204,14 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
     }
 }
 
-/* ---- groups ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-groups
+ *
+ * A group is a broadcast segment with slots for messages (cci__sisci_group). Nobody waits for anybody: a sender whose
+ * slot is still being written takes the next number; a receiver copies a message and then looks whether it was
+ * overwritten meanwhile, and loses what was. Members can write everywhere in that memory, so all that is read is
+ * checked.
+ * ================================================================================================================== */
 
 static cci__sisci_group_slot *cci__sisci_slot_of(const cci__sisci_group *group, uint64_t number) {
     return (cci__sisci_group_slot *)(void *)(group->base + 4096) + number % CCI__SISCI_GROUP_SLOTS;
@@ -10455,13 +10571,6 @@ static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute
 static void cci__sisci_arm(cci__endpoint_t *base);
 static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op);
 
-/* A call has accepted a message. */
-static inline void cci__sisci_issued(const cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length) {
-    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL))
-                   cci__tally_issued(&ep->base.tallies, conn->conn.index, length));
-    (void)ep, (void)conn, (void)length;
-}
-
 static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
                                      uint32_t length, void *context, int flags) {
     cci__sisci_op *op = NULL;
@@ -10478,62 +10587,13 @@ static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, cons
     return status;
 }
 
-/* ---- a round of work ---- */
-
-static void cci__sisci_look_at_device(cci__sisci *ep) {
-    cci_list_t *at, *next;
-    uint64_t now_ns;
-    cci__sisci_hear(ep);
-    cci__sisci_look_at_door(ep);
-    cci__sisci_step_groups(ep);
-    now_ns = cci__sci_now();
-    for (at = ep->steps.next; at != &ep->steps; at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, step);
-        next = at->next;
-        cci__sisci_step_link(ep, link, now_ns);
-    }
-}
-
-/* A link is lost, and what the peer had sent is taken. Its connections have not ended yet. */
-static int cci__sisci_is_drained(cci__sisci_link *link) {
-    cci__sisci_record record;
-    return link->state == CCI__SISCI_LOST && !link->is_over && link->in && !cci__sisci_read_record(link, &record);
-}
-
-/* 1 if anything came. */
-static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
-    int count;
-    if (link->state < CCI__SISCI_OPEN || !link->in) return 0;
-    count = cci__sisci_receive(ep, link);
-    while (CCI__UNLIKELY(cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) && count < 1024) {
-        int more = cci__sisci_receive(ep, link); /* nothing completes before these records have come */
-        if (more == 0) break;
-        count += more;
-    }
-    if (count == 0 && !cci__list_empty(&link->due)) cci__sisci_acknowledge(link);
-    if (link->state == CCI__SISCI_OPEN) {
-        if (link->views && link->views->is_asking) cci__sisci_hear_grant(link);
-        if (!cci__list_empty(&link->ops)) {
-            cci__sisci_settle(ep, link);
-            link->idle_rounds = 0;
-        }
-        if (link->items || !cci__list_empty(&link->owing)) {
-            cci__sisci_advance(ep, link);
-            link->idle_rounds = 0;
-        }
-        if (!cci__list_empty(&link->silent)) link->idle_rounds = 0;
-    } /* through an adapter there are no marks */
-    if (CCI__UNLIKELY(cci__sisci_is_drained(link))) cci__sisci_end_link(ep, link);
-    link->is_busy = !cci__list_empty(&link->due) ? CCI__SISCI_IS_DUE : 0u;
-    if (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->owing) ||
-        (link->views && link->views->is_asking))
-        link->is_busy |= CCI__SISCI_HAS_WORK;
-    /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
-    if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
-        (link->told || !cci__sisci_is_sleeper(ep)))
-        cci__sisci_cool(link);
-    return count > 0;
-}
+/* ==================================================================================================================
+ * >>sisci-cci-time
+ *
+ * Deadlines of operations, items and silent messages, and timers of connections. No call of the program reads the clock
+ * for a message: what is new puts its link in `fresh`, and gets its deadline when the clock is read next; then the link
+ * is in `timed`. No deadline in `timed` is earlier than `due_ns`, so these links are looked at when that time has come.
+ * ================================================================================================================== */
 
 /* The peer is gone, or nothing was heard of it. */
 static void cci__sisci_post_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
@@ -10865,6 +10925,69 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
     return cci__min64(earliest_ns, cci__wheel_deadline(&ep->base.wheel));
 }
 
+/* ==================================================================================================================
+ * >>sisci-cci-work
+ *
+ * What cci_get_event() does besides giving an event: look at hot links, at marked ones and at one cold one, at groups,
+ * and now and then at the clock and the SISCI device. The walk: cci__sisci_pump(), cci__sisci_serve(),
+ * cci__sisci_receive(). The cost does not grow with the number of links.
+ * ================================================================================================================== */
+
+static void cci__sisci_look_at_device(cci__sisci *ep) {
+    cci_list_t *at, *next;
+    uint64_t now_ns;
+    cci__sisci_hear(ep);
+    cci__sisci_look_at_door(ep);
+    cci__sisci_step_groups(ep);
+    now_ns = cci__sci_now();
+    for (at = ep->steps.next; at != &ep->steps; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, step);
+        next = at->next;
+        cci__sisci_step_link(ep, link, now_ns);
+    }
+}
+
+/* A link is lost, and what the peer had sent is taken. Its connections have not ended yet. */
+static int cci__sisci_is_drained(cci__sisci_link *link) {
+    cci__sisci_record record;
+    return link->state == CCI__SISCI_LOST && !link->is_over && link->in && !cci__sisci_read_record(link, &record);
+}
+
+/* 1 if anything came. */
+static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
+    int count;
+    if (link->state < CCI__SISCI_OPEN || !link->in) return 0;
+    count = cci__sisci_receive(ep, link);
+    while (CCI__UNLIKELY(cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) && count < 1024) {
+        int more = cci__sisci_receive(ep, link); /* nothing completes before these records have come */
+        if (more == 0) break;
+        count += more;
+    }
+    if (count == 0 && !cci__list_empty(&link->due)) cci__sisci_acknowledge(link);
+    if (link->state == CCI__SISCI_OPEN) {
+        if (link->views && link->views->is_asking) cci__sisci_hear_grant(link);
+        if (!cci__list_empty(&link->ops)) {
+            cci__sisci_settle(ep, link);
+            link->idle_rounds = 0;
+        }
+        if (link->items || !cci__list_empty(&link->owing)) {
+            cci__sisci_advance(ep, link);
+            link->idle_rounds = 0;
+        }
+        if (!cci__list_empty(&link->silent)) link->idle_rounds = 0;
+    } /* through an adapter there are no marks */
+    if (CCI__UNLIKELY(cci__sisci_is_drained(link))) cci__sisci_end_link(ep, link);
+    link->is_busy = !cci__list_empty(&link->due) ? CCI__SISCI_IS_DUE : 0u;
+    if (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->owing) ||
+        (link->views && link->views->is_asking))
+        link->is_busy |= CCI__SISCI_HAS_WORK;
+    /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
+    if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
+        (link->told || !cci__sisci_is_sleeper(ep)))
+        cci__sisci_cool(link);
+    return count > 0;
+}
+
 /* Nothing has come and nothing waits: what most looks at a link find. */
 static inline int cci__sisci_is_quiet(const cci__sisci_link *link) {
     return !link->is_busy && (!link->in || cci__sisci_load(cci__sisci_next_line(link)) != link->tail * 2 + 1);
@@ -11061,7 +11184,13 @@ static int cci__sisci_pump(cci__sisci *ep) {
     return came;
 }
 
-/* ---- sleeping ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-sleep
+ *
+ * Before a sleeper sleeps, each peer is told so, and then everything is looked at once more: whatever a peer stored
+ * before it saw the word is found, and for what it stores later it sends an interrupt. The OS handle is an epoll
+ * descriptor over the SISCI device, the interrupt, a timer and an eventfd for events that wait.
+ * ================================================================================================================== */
 
 static int cci__sisci_has_events(const cci__sisci *ep) {
     return ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head;
@@ -11247,7 +11376,13 @@ static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
     return status;
 }
 
-/* ---- creation and destruction ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-endpoint
+ *
+ * An endpoint is one allocation, a SISCI device, the segment of its door with an interrupt, and slabs that come later.
+ * cci__sisci_free() ends one that was made in part, too. The lock is not needed before others know the endpoint, nor
+ * once its thread has ended.
+ * ================================================================================================================== */
 
 static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
     uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
@@ -11472,7 +11607,12 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     return CCI_SUCCESS;
 }
 
-/* ---- connecting ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-connect
+ *
+ * cci_connect(), cci_accept(), cci_reject() and cci_disconnect(): each queues a record of the handshake on the
+ * connection's link, which is made first where there is none.
+ * ================================================================================================================== */
 
 /* Keeps the data of an answer until its record is in the peer's inbox; a status. */
 static int cci__sisci_keep_answer(cci__sisci *ep, cci__sisci_conn *conn, const void *data, uint32_t data_len) {
@@ -11678,7 +11818,13 @@ static void cci__sisci_linger(cci__endpoint_t *base, cci_conn_t *conn, uint64_t 
 }
 #endif
 
-/* ---- events ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-events
+ *
+ * Events are given in the order: those of connections; messages in the order in which they came, completions behind the
+ * messages that came before them. An event of a connection that the program has closed is dropped when its turn comes.
+ * Most messages of an endpoint with a single link are given without a round of work.
+ * ================================================================================================================== */
 
 static void cci__sisci_work(cci__endpoint_t *base) {
     (void)cci__sisci_pump((cci__sisci *)base);
@@ -11989,7 +12135,11 @@ static int cci__sisci_uri_of(cci__endpoint_t *base, const cci_conn_t *of, char *
     return cci__sisci_uri(link->peer_node, of->is_client ? link->service : link->card.service, uri);
 }
 
-/* ---- messages ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-messages
+ *
+ * cci_send(): into the ring at once where there is space and nothing waits; else into the link's queue.
+ * ================================================================================================================== */
 
 /* What can't go at once waits. */
 static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
@@ -12137,7 +12287,12 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
     return status;
 }
 
-/* ---- remote memory access ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-memory
+ *
+ * cci_rma_alloc(), cci_rma_register(), cci_rma() and cci_atomic(). Registrations lie where peers can read them
+ * (regions, by the kernel; the registration table, by a mapping); deregistration waits until no peer copies.
+ * ================================================================================================================== */
 
 /* Makes a segment that peers can connect to if the guard lets them; a status. */
 static int cci__sisci_make_shared(cci__sisci *ep, cci__sisci_shared *made, uint64_t length) {
@@ -12449,6 +12604,12 @@ static int cci__sisci_atomic(struct cci_connection *connection, const cci_atomic
 }
 #endif
 
+/* ==================================================================================================================
+ * >>sisci-cci-table
+ *
+ * What >>endpoint of cci.h calls of this engine, and what the API calls of an endpoint.
+ * ================================================================================================================== */
+
 static uint64_t cci__sisci_clock(cci__endpoint_t *base) {
     (void)base;
     return cci__sci_now();
@@ -12529,7 +12690,12 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
     return &table;
 }
 
-/* ---- devices ---- */
+/* ==================================================================================================================
+ * >>sisci-cci-devices
+ *
+ * The device that is there without configuration, and those of a configuration. These functions are called by one
+ * thread at a time, under the lock of >>core.
+ * ================================================================================================================== */
 
 /* The library of an adapter: one per process, opened when a device asks for it, and never closed, since it has threads
  * of its own. The functions of devices are called by one thread at a time. */
