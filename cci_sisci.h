@@ -3858,11 +3858,57 @@ CCI__SCI_INTERNAL void cci__sci_set_guard(cci__sci_local_segment_t segment, cci_
     cci__sci_unlock(segment->served.target.sd);
 }
 
-/* Is this client connected to the segment? */
-CCI__SCI_INTERNAL int cci__sci_is_client_of(cci__sci_local_segment_t segment, const cci__sci_client *client) {
-    const cci__sci_connection *c = segment->served.connections;
-    while (c && c->client != client) c = c->next_of_served;
-    return c != NULL;
+/* For guards, which are called with the lock held: what the callbacks of the segments with this callback are called
+ * with to which the client is connected, one in each call; NULL behind the last. *at is NULL at first. */
+CCI__SCI_INTERNAL void *cci__sci_next_user(const cci__sci_client *client, cci__sci_cb_local_segment_t callback,
+                                           const cci__sci_connection **at) {
+    const cci__sci_connection *c = *at ? (*at)->next_of_client : client->connections;
+    while (c && (c->served->target.kind != CCI__SCI_SEGMENT || c->served->target.callback.local != callback))
+        c = c->next_of_client;
+    *at = c;
+    return c ? c->served->target.argument : NULL;
+}
+
+/* The process that is connected to the segment; 0 if that is none, or more than one. */
+CCI__SCI_INTERNAL int cci__sci_only_user(cci__sci_local_segment_t segment, cci__sci_ucred *who) {
+    socklen_t length = sizeof *who;
+    const cci__sci_connection *c;
+    int is_known;
+    cci__sci_lock(segment->served.target.sd);
+    c = segment->served.connections;
+    is_known = c && !c->next_of_served && getsockopt(c->client->fd, SOL_SOCKET, SO_PEERCRED, who, &length) == 0;
+    cci__sci_unlock(segment->served.target.sd);
+    return is_known;
+}
+
+/* The process that owns the segment; 0 if that is not known. */
+CCI__SCI_INTERNAL int cci__sci_process_of(cci__sci_remote_segment_t segment, cci__sci_ucred *who) {
+    socklen_t length = sizeof *who;
+    int is_known;
+    cci__sci_lock(segment->remote.target.sd);
+    is_known = segment->remote.peer && getsockopt(segment->remote.peer->fd, SOL_SOCKET, SO_PEERCRED, who, &length) == 0;
+    cci__sci_unlock(segment->remote.target.sd);
+    return is_known;
+}
+
+/* The name of the device that owns the segment, in the directory. */
+CCI__SCI_INTERNAL const char *cci__sci_owner_name(cci__sci_remote_segment_t segment) {
+    return segment->remote.owner;
+}
+
+/* Closes the descriptor of a segment's memory: what is mapped needs none, and nobody else will connect. */
+CCI__SCI_INTERNAL void cci__sci_save_local_descriptor(cci__sci_local_segment_t segment) {
+    cci__sci_lock(segment->served.target.sd);
+    cci__sci_close(segment->served.target.sd, segment->served.fd);
+    segment->served.fd = -1;
+    cci__sci_unlock(segment->served.target.sd);
+}
+
+CCI__SCI_INTERNAL void cci__sci_save_remote_descriptor(cci__sci_remote_segment_t segment) {
+    cci__sci_lock(segment->remote.target.sd);
+    cci__sci_close(segment->remote.target.sd, segment->remote.fd);
+    segment->remote.fd = -1;
+    cci__sci_unlock(segment->remote.target.sd);
 }
 
 /* Do both belong to one device? */
@@ -5086,6 +5132,13 @@ CCI__SCI_INTERNAL int cci__sci_interrupt_fd(cci__sci_local_interrupt_t interrupt
     return interrupt->served.fd;
 }
 
+/* Ends all connections to it: those who had them are told. */
+CCI__SCI_INTERNAL void cci__sci_disconnect_users(cci__sci_local_interrupt_t interrupt) {
+    cci__sci_lock(interrupt->served.target.sd);
+    cci__sci_end_connections(&interrupt->served, 0, 0);
+    cci__sci_unlock(interrupt->served.target.sd);
+}
+
 /* Sleeps until a descriptor of an object is readable, the device has something to do (where the caller makes its
  * progress) or the time is over; the lock is free meanwhile. 0: a signal came. */
 static int cci__sci_poll(cci__sci_desc_t sd, int fd, uint64_t deadline_ns) {
@@ -5247,6 +5300,26 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIDisconnectInterrupt)(cci__sci_remote_interrupt
                                                        cci__sci_error_t *error) {
     (void)flags;
     cci__sci_disconnect_interrupt(interrupt ? &interrupt->remote : NULL, error);
+}
+
+/* Connects to an interrupt without waiting: the other side may be this very thread. */
+CCI__SCI_INTERNAL cci__sci_remote_interrupt_t cci__sci_begin_interrupt(cci__sci_desc_t sd, unsigned int number) {
+    cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
+    if (!made) return NULL;
+    cci__sci_lock(sd);
+    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
+    cci__sci_connect_later(&made->remote, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
+    if (made->remote.state == CCI__SCI_CONNECTING) { /* its state tells all: nobody waits for an event */
+        made->remote.asynchronous = 0;
+        sd->connecting--;
+    }
+    cci__sci_unlock(sd);
+    return made;
+}
+
+/* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
+CCI__SCI_INTERNAL int cci__sci_interrupt_state(cci__sci_remote_interrupt_t interrupt) {
+    return CCI__SCI_LOAD(interrupt->remote.state);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCITriggerInterrupt)(cci__sci_remote_interrupt_t interrupt, unsigned int flags,
@@ -7248,9 +7321,7 @@ static void cci__sisci_close_sd(cci__sisci *ep) {
     for (i = 0; ep->interrupt && i < 1000; i++) {
         ep->sci->call.SCIRemoveInterrupt(ep->interrupt, 0, &error);
         if (error != CCI__SCI_ERR_BUSY) break;
-        cci__sci_lock(ep->sd);
-        cci__sci_end_connections(&ep->interrupt->served, 0, 0);
-        cci__sci_unlock(ep->sd);
+        cci__sci_disconnect_users(ep->interrupt);
     }
     if (ep->sd) {
         ep->sci->call.SCIClose(ep->sd, 0, &error);
@@ -7383,28 +7454,12 @@ static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_seg
     return error == CCI__SCI_ERR_OK;
 }
 
-/* Connects to an interrupt without waiting: the other side may be this very thread. */
-static cci__sci_remote_interrupt_t cci__sisci_begin_interrupt(const cci__sisci *ep, unsigned int number) {
-    cci__sci_desc_t sd = ep->sd;
-    cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
-    if (!made) return NULL;
-    cci__sci_lock(sd);
-    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
-    cci__sci_connect_later(&made->remote, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
-    if (made->remote.state == CCI__SCI_CONNECTING) { /* its state tells all: nobody waits for an event */
-        made->remote.asynchronous = 0;
-        sd->connecting--;
-    }
-    cci__sci_unlock(sd);
-    return made;
-}
-
 /* To the peer's, which is there at once or never when a library connects. */
 static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int number) {
     cci__sisci *ep = link->ep;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     if (!ep->port) {
-        link->interrupt = cci__sisci_begin_interrupt(ep, number);
+        link->interrupt = cci__sci_begin_interrupt(ep->sd, number);
         return;
     }
     ep->sci->call.SCIConnectInterrupt(ep->sd, &link->interrupt, link->peer_node, ep->adapter, number,
@@ -7415,7 +7470,7 @@ static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int num
 /* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
 static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
     if (link->ep->port || !link->interrupt) return link->interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
-    return CCI__SCI_LOAD(link->interrupt->remote.state);
+    return cci__sci_interrupt_state(link->interrupt);
 }
 
 /* Interrupts the peer, as soon as that is possible. */
@@ -7433,67 +7488,40 @@ static void cci__sisci_wake_peer(cci__sisci_link *link) {
 /* Is the process that the card names the one at the other end of the channel, and the same user's? Else a peer could
  * make us write to somebody else. */
 static int cci__sisci_is_owner(const cci__sisci_link *link) {
-    cci__sci_desc_t sd = link->ep->sd;
     cci__sci_ucred who;
-    socklen_t length = sizeof who;
-    int is_owner;
     if (link->ep->port) return 0; /* its memory is another node's */
     memset(&who, 0, sizeof who);
-    cci__sci_lock(sd);
-    is_owner = link->out_segment->remote.peer &&
-               getsockopt(link->out_segment->remote.peer->fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
-               who.pid > 0 && (uint32_t)who.pid == link->card.pid && who.uid == geteuid();
-    cci__sci_unlock(sd);
-    return is_owner;
+    return cci__sci_process_of(link->out_segment, &who) && who.pid > 0 && (uint32_t)who.pid == link->card.pid &&
+           who.uid == geteuid();
 }
 
 /* Who has the door that a client knocks at. */
 static void cci__sisci_note_owner(cci__sisci_link *link) {
-    if (!link->ep->port) memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
+    if (!link->ep->port) memcpy(link->owner, cci__sci_owner_name(link->door_segment), sizeof link->owner);
 }
 
 /* Both inboxes are mapped, and nobody else will connect to ours: the descriptors of their memory are needed no more. */
 static void cci__sisci_save_descriptors(cci__sisci_link *link) {
     if (link->ep->port) return;
-    cci__sci_lock(link->ep->sd);
-    cci__sisci_close_fd(link->in_segment->served.fd);
-    cci__sisci_close_fd(link->out_segment->remote.fd);
-    link->in_segment->served.fd = link->out_segment->remote.fd = -1;
-    cci__sci_unlock(link->ep->sd);
-}
-
-/* What is mapped needs no descriptor. */
-static void cci__sisci_save_descriptor(cci__sci_remote_segment_t segment) {
-    cci__sci_lock(segment->remote.target.sd);
-    cci__sisci_close_fd(segment->remote.fd);
-    segment->remote.fd = -1;
-    cci__sci_unlock(segment->remote.target.sd);
+    cci__sci_save_local_descriptor(link->in_segment);
+    cci__sci_save_remote_descriptor(link->out_segment);
 }
 
 /* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end.
  * What a client believes to be its server's inbox belongs to who has the door. */
 static int cci__sisci_is_private(cci__sisci_link *link) {
-    const cci__sci_connection *c;
-    const cci__sci_remote *out;
-    cci__sci_ucred in_who, out_who;
-    socklen_t in_length = sizeof in_who, out_length = sizeof out_who;
-    int is_private;
+    cci__sci_ucred user, owner;
+    int is_known;
     if (link->ep->port) {
         link->is_foreign = 1;
         return 1; /* a library does not tell who it is */
     }
-    out = &link->out_segment->remote;
-    memset(&in_who, 0, sizeof in_who);
-    memset(&out_who, 0xff, sizeof out_who);
-    cci__sci_lock(link->ep->sd);
-    c = link->in_segment->served.connections;
-    is_private = c && !c->next_of_served && out->peer && (!link->is_client || strcmp(link->owner, out->owner) == 0) &&
-                 getsockopt(c->client->fd, SOL_SOCKET, SO_PEERCRED, &in_who, &in_length) == 0 &&
-                 getsockopt(out->peer->fd, SOL_SOCKET, SO_PEERCRED, &out_who, &out_length) == 0 &&
-                 in_who.pid == out_who.pid && in_who.uid == out_who.uid;
-    link->is_foreign = out_who.uid != (uint32_t)geteuid();
-    cci__sci_unlock(link->ep->sd);
-    return is_private;
+    memset(&user, 0, sizeof user);
+    memset(&owner, 0xff, sizeof owner);
+    is_known = cci__sci_only_user(link->in_segment, &user) && cci__sci_process_of(link->out_segment, &owner);
+    link->is_foreign = owner.uid != (uint32_t)geteuid();
+    return is_known && user.pid == owner.pid && user.uid == owner.uid &&
+           (!link->is_client || strcmp(link->owner, cci__sci_owner_name(link->out_segment)) == 0);
 }
 
 /* ==================================================================================================================
@@ -8566,7 +8594,7 @@ static int cci__sisci_map_view(cci__sisci_link *link, cci__sisci_view *view) {
         view->map = NULL;
         return 0;
     }
-    cci__sisci_save_descriptor(view->segment);
+    cci__sci_save_remote_descriptor(view->segment);
     link->views->connecting--;
     link->ep->handshakes--;
     view->base = base;
@@ -8759,13 +8787,10 @@ static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_seg
 static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_client *client) {
     cci__sisci *ep = (cci__sisci *)arg;
     cci__sci_access best = CCI__SCI_NO_ACCESS;
-    const cci__sci_connection *c;
+    const cci__sci_connection *at = NULL;
+    const cci__sisci_link *link;
     uint32_t k;
-    for (c = client->connections; c; c = c->next_of_client) {
-        const cci__sci_target *target = &c->served->target;
-        const cci__sisci_link *link = (const cci__sisci_link *)target->argument;
-        if (target->kind != CCI__SCI_SEGMENT || target->callback.local != cci__sisci_on_in)
-            continue; /* not the inbox of a link */
+    while ((link = (const cci__sisci_link *)cci__sci_next_user(client, cci__sisci_on_in, &at)) != NULL) {
         if (id == ep->registry.id) return CCI__SCI_READS;
         for (k = 0; k < CCI__SISCI_PERMITS; k++) {
             const cci__sisci_permit *permit = &link->permit[k];
@@ -10002,7 +10027,7 @@ static int cci__sisci_map_marks(cci__sisci_link *link) {
         link->peer_door = NULL;
         return 0;
     }
-    cci__sisci_save_descriptor(link->marks_segment);
+    cci__sci_save_remote_descriptor(link->marks_segment);
     return cci__sisci_load(&link->peer_door->magic) == CCI__SISCI_MAGIC;
 }
 
@@ -10277,10 +10302,10 @@ static void cci__sisci_ring_bell(cci__sisci *ep, cci__sisci_group *group, uint32
         group->bell[i] = NULL;
     }
     if (!group->bell[i]) {
-        group->bell[i] = cci__sisci_begin_interrupt(ep, number - 1);
+        group->bell[i] = cci__sci_begin_interrupt(ep->sd, number - 1);
         group->bell_of[i] = number;
     }
-    state = group->bell[i] ? CCI__SCI_LOAD(group->bell[i]->remote.state) : (int)CCI__SCI_CONNECTING;
+    state = group->bell[i] ? cci__sci_interrupt_state(group->bell[i]) : (int)CCI__SCI_CONNECTING;
     group->rings[i] = group->bell[i] && state == CCI__SCI_CONNECTING;
     if (state == CCI__SCI_CONNECTED) {
         ep->sci->call.SCITriggerInterrupt(group->bell[i], 0, NULL);
