@@ -34,14 +34,12 @@
  *     >>sisci-dma            DMA queues and block transfers
  *     >>sisci-interrupt      interrupts
  *     >>sisci-query          questions, and what can't be done without an adapter
- *     >>sisci-vendor         the library of an adapter, opened at run time
  *     >>sisci-table          the table of functions
  *   part two: CCI over SISCI, the transport
  *     >>sisci-transport      the whole; what lies in shared memory, with all sizes and offsets
  *     >>sisci-cci-state      the structures of this process
  *     >>sisci-cci-base       the endpoint's lock and memory
  *     >>sisci-cci-words      words in shared memory; marks: which links to look at
- *     >>sisci-cci-mirror     through an adapter: copies of the peers' inboxes, callbacks
  *     >>sisci-cci-provider   what the software and an adapter's library do not do alike
  *     >>sisci-cci-notify     waking peers; links that are looked at in each call, and others
  *     >>sisci-cci-items      operations and queued items: made, completed, failed
@@ -63,6 +61,9 @@
  *     >>sisci-cci-memory     registered memory, and issuing RMA
  *     >>sisci-cci-table      the tables of the engine and of the endpoint
  *     >>sisci-cci-devices    devices and their configuration
+ *   part three: an adapter's library, with CCI_SISCI_ADAPTER
+ *     >>sisci-adapter        links through an adapter: copies of the peers' inboxes, callbacks, stores that are lost
+ *     >>sisci-vendor         the library of an adapter, opened at run time
  *   the end
  *     >>sisci-license        
  */
@@ -136,14 +137,14 @@
  * SCIEnableConditionalInterrupt, SCIDisableConditionalInterrupt, SCIGetConditionalInterruptTrigCounter. Maps that ask
  * for interrupts by stores are SCI_ERR_FLAG_NOT_IMPLEMENTED.
  *
- * AN ADAPTER, with CCI (experimental: never tried with one). A device of the configuration with `library = PATH` (or
- * with `provider = vendor`: libsisci.so, where the system finds it) and `adapter = NUMBER` (default 0) goes through
- * that library, whose API may be 1.x or 2.x. One library per process. Its URIs are sisci://NODE:SERVICE, with the
- * number of the adapter's node. A device whose library or adapter is missing is down, and the log says why. RMA goes
- * through slots of 32 KiB, which the target's program empties; memory of cci_rma_alloc() is ordinary memory, and there
- * are no groups. Connecting may wait for the other node, up to 100 milliseconds at a time. A link maps one inbox of the
- * peer's, and needs as much memory for its copy: ring + blocks * max_send_size + 256 KiB, so choose small rings where
- * mapped memory is scarce.
+ * AN ADAPTER, with CCI (experimental: never tried with one), needs the macro CCI_SISCI_ADAPTER. A device of the
+ * configuration with `library = PATH` (or with `provider = vendor`: libsisci.so, where the system finds it) and
+ * `adapter = NUMBER` (default 0) goes through that library, whose API may be 1.x or 2.x. One library per process. Its
+ * URIs are sisci://NODE:SERVICE, with the number of the adapter's node. A device whose library or adapter is missing is
+ * down, and the log says why. RMA goes through slots of 32 KiB, which the target's program empties; memory of
+ * cci_rma_alloc() is ordinary memory, and there are no groups. Connecting may wait for the other node, up to 100
+ * milliseconds at a time. A link maps one inbox of the peer's, and needs as much memory for its copy: ring + blocks *
+ * max_send_size + 256 KiB, so choose small rings where mapped memory is scarce.
  *
  *   NOT TESTED with the vendor's library or with an adapter. The tests make libraries of their own: a software SISCI
  * behind the vendor's symbols, which loses stores when told to. The whole conformance suite passes over it. What that
@@ -239,6 +240,8 @@
  *                           there is no transport, and cci.h is not needed.
  * CCI_SISCI_NO_SHARED_MEMORY leaves the software out, as on systems other than Linux: every function answers
  *                           SCI_ERR_NOT_IMPLEMENTED.
+ * CCI_SISCI_ADAPTER         in the file with the implementation: devices of a configuration can go through an adapter's
+ *                           library. Without it such devices are down, and the log says why.
  * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO, CCI_NO_DLOPEN as in cci.h. With cci.h, memory and log go the ways that
  *                           cci_setup() says: call it before the first function of SISCI.
  *
@@ -258,7 +261,8 @@
  * service                   the number in the URI of an endpoint that is made without one (default: any free one)
  * rma = auto                how: see above
  * directory, group          as the two variables of the environment
- * provider = software       or vendor: through an adapter's library (library = its path; adapter = 0 is its number)
+ * provider = software       or vendor: through an adapter's library (library = its path; adapter = 0 is its number);
+ *                           needs CCI_SISCI_ADAPTER
  *
  * Memory: all connections between two endpoints share one link, which is an inbox for each. An inbox has 4 KiB, the
  * ring, `blocks` times max_send_size, and 256 KiB for RMA through slots: 836 KiB by default, 340 KiB with ring =
@@ -5768,13 +5772,10 @@ CCI_API const char *SCIGetErrorString(cci__sci_error_t error) {
 #endif
 
 /* ==================================================================================================================
- * >>sisci-vendor
+ * >>sisci-table
  *
- * EXPERIMENTAL: tested against libraries that the tests make, and never with an adapter. The library's functions
- * have the names of the manual or a prefix before them, for programs with threads (MT) or without (ST). Its flags
- * and queries are exported constants; what it lacks has the value it has here. Sizes are `unsigned int` up to API
- * 1.x and `size_t` since 2.0, which the library is asked for before any function that has one: for 2.x, functions in
- * between widen them. What it does not have answers SCI_ERR_NOT_IMPLEMENTED. One library per process.
+ * What offers SISCI to the transport: a table of functions, flags and queries. One is of this header; an adapter's
+ * library fills another (>>sisci-vendor).
  * ================================================================================================================== */
 
 #define CCI__SCI_NUMBER(name, value) unsigned int name;
@@ -5793,326 +5794,6 @@ typedef struct cci__sci_provider {
     void *library;
 } cci__sci_provider;
 
-#if defined(CCI_NO_DLOPEN) || !(defined(__unix__) || defined(__APPLE__))
-
-/* Gives NULL, or why there is no such library. */
-CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path) {
-    (void)path;
-    vendor->library = NULL;
-    return "this program opens no libraries at run time";
-}
-
-#else
-
-#include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
-
-/* What stands in for a function that the library lacks. */
-#if defined(__GNUC__) || defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wunused-function"
-#endif
-#define CCI__SCI_LACK_1(kind, type, name, parameters)                                                                  \
-    static type cci__sci_lack_1_##name parameters CCI__SCI_REFUSE_##kind(type)
-#define CCI__SCI_LACK_2(kind, type, name, parameters)                                                                  \
-    static type cci__sci_lack_2_##name parameters CCI__SCI_REFUSE_##kind(type)
-CCI__SCI_FUNCTIONS(CCI__SCI_LACK_1, unsigned int)
-CCI__SCI_FUNCTIONS(CCI__SCI_LACK_2, size_t)
-#if defined(__GNUC__) || defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-
-/* A library of API 2.x. */
-typedef struct cci__sci_wide_functions {
-    CCI__SCI_FUNCTIONS(CCI__SCI_POINTER, size_t)
-} cci__sci_wide_functions;
-
-static cci__sci_wide_functions cci__sci_wide;
-
-static unsigned int cci__sci_widen_SCIGetRemoteSegmentSize(cci__sci_remote_segment_t segment) {
-    size_t size_bytes = cci__sci_wide.SCIGetRemoteSegmentSize(segment);
-    return size_bytes <= UINT32_MAX ? (unsigned int)size_bytes : 0;
-}
-
-static volatile void *cci__sci_widen_SCIMapRemoteSegment(cci__sci_remote_segment_t segment, cci__sci_map_t *map,
-                                                         unsigned int offset, unsigned int size, void *addr,
-                                                         unsigned int flags, cci__sci_error_t *error) {
-    return cci__sci_wide.SCIMapRemoteSegment(segment, map, offset, size, addr, flags, error);
-}
-
-static void *cci__sci_widen_SCIMapLocalSegment(cci__sci_local_segment_t segment, cci__sci_map_t *map,
-                                               unsigned int offset, unsigned int size, void *addr, unsigned int flags,
-                                               cci__sci_error_t *error) {
-    return cci__sci_wide.SCIMapLocalSegment(segment, map, offset, size, addr, flags, error);
-}
-
-static void cci__sci_widen_SCICreateSegment(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
-                                            unsigned int segmentId, unsigned int size,
-                                            cci__sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags,
-                                            cci__sci_error_t *error) {
-    cci__sci_wide.SCICreateSegment(sd, segment, segmentId, size, callback, callbackArg, flags, error);
-}
-
-static cci__sci_dma_queue_state_t cci__sci_widen_SCIEnqueueDMATransfer(cci__sci_dma_queue_t dq,
-                                                                       cci__sci_local_segment_t localSegment,
-                                                                       cci__sci_remote_segment_t remoteSegment,
-                                                                       unsigned int localOffset,
-                                                                       unsigned int remoteOffset, unsigned int size,
-                                                                       unsigned int flags, cci__sci_error_t *error) {
-    return cci__sci_wide.SCIEnqueueDMATransfer(dq, localSegment, remoteSegment, localOffset, remoteOffset, size, flags,
-                                               error);
-}
-
-static void cci__sci_widen_SCITransferBlock(cci__sci_map_t sourceMap, unsigned int sourceOffset,
-                                            cci__sci_map_t destinationMap, unsigned int destinationOffset,
-                                            unsigned int size, unsigned int flags, cci__sci_error_t *error) {
-    cci__sci_wide.SCITransferBlock(sourceMap, sourceOffset, destinationMap, destinationOffset, size, flags, error);
-}
-
-static void cci__sci_widen_SCITransferBlockAsync(cci__sci_map_t sourceMap, unsigned int sourceOffset,
-                                                 cci__sci_map_t destinationMap, unsigned int destinationOffset,
-                                                 unsigned int size, cci__sci_block_transfer_t *block,
-                                                 cci__sci_cb_block_transfer_t callback, void *callbackArg,
-                                                 unsigned int flags, cci__sci_error_t *error) {
-    cci__sci_wide.SCITransferBlockAsync(sourceMap, sourceOffset, destinationMap, destinationOffset, size, block,
-                                        callback, callbackArg, flags, error);
-}
-
-static void cci__sci_widen_SCIMemWrite(void *memAddr, volatile void *remoteAddr, unsigned int size, unsigned int flags,
-                                       cci__sci_error_t *error) {
-    cci__sci_wide.SCIMemWrite(memAddr, remoteAddr, size, flags, error);
-}
-
-static void cci__sci_widen_SCIMemWrite_mcast(void *memAddr, volatile void *remoteAddr[], unsigned int size,
-                                             unsigned int dst_num, unsigned int flags, cci__sci_error_t *error) {
-    cci__sci_wide.SCIMemWrite_mcast(memAddr, remoteAddr, size, dst_num, flags, error);
-}
-
-static void cci__sci_widen_SCIMemWrite_dual(volatile void *memAddr, volatile void *remoteAddr1,
-                                            cci__sci_map_t remoteMap1, volatile void *remoteAddr2,
-                                            cci__sci_map_t remoteMap2, unsigned int size, unsigned int flags,
-                                            cci__sci_error_t *error) {
-    cci__sci_wide.SCIMemWrite_dual(memAddr, remoteAddr1, remoteMap1, remoteAddr2, remoteMap2, size, flags, error);
-}
-
-static void cci__sci_widen_SCIMemCpy(cci__sci_sequence_t sequence, void *memAddr, cci__sci_map_t remoteMap,
-                                     unsigned int remoteOffset, unsigned int size, unsigned int flags,
-                                     cci__sci_error_t *error) {
-    cci__sci_wide.SCIMemCpy(sequence, memAddr, remoteMap, remoteOffset, size, flags, error);
-}
-
-static void cci__sci_widen_SCIMemCopy(void *memAddr, cci__sci_map_t remoteMap, unsigned int remoteOffset,
-                                      unsigned int size, unsigned int flags, cci__sci_error_t *error) {
-    cci__sci_wide.SCIMemCopy(memAddr, remoteMap, remoteOffset, size, flags, error);
-}
-
-static void cci__sci_widen_SCIMemCpy_dual(cci__sci_sequence_t sequence1, cci__sci_sequence_t sequence2, void *memAddr,
-                                          cci__sci_map_t remoteMap1, cci__sci_map_t remoteMap2,
-                                          unsigned int remoteOffset, unsigned int size, unsigned int flags,
-                                          cci__sci_error_t *error) {
-    cci__sci_wide.SCIMemCpy_dual(sequence1, sequence2, memAddr, remoteMap1, remoteMap2, remoteOffset, size, flags,
-                                 error);
-}
-
-/* One after the other, until one fails: the list of offsets has numbers of another width. */
-static void cci__sci_widen_SCIMemCpy_mcast(cci__sci_sequence_t sequence[], void *memAddr, cci__sci_map_t remoteMap[],
-                                           unsigned int remoteOffset[], unsigned int size, unsigned int dst_num,
-                                           unsigned int flags, cci__sci_error_t *error) {
-    cci__sci_error_t status = CCI__SCI_ERR_OK;
-    unsigned int i;
-    for (i = 0; i < dst_num && status == CCI__SCI_ERR_OK; i++) {
-        size_t offset = remoteOffset[i];
-        cci__sci_wide.SCIMemCpy_mcast(&sequence[i], memAddr, &remoteMap[i], &offset, size, 1, flags, &status);
-    }
-    cci__sci_set(error, status);
-}
-
-static void cci__sci_widen_SCIRegisterSegmentMemory(void *address, unsigned int size, cci__sci_local_segment_t segment,
-                                                    unsigned int flags, cci__sci_error_t *error) {
-    cci__sci_wide.SCIRegisterSegmentMemory(address, size, segment, flags, error);
-}
-
-static void cci__sci_widen_SCIAttachLocalSegment(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
-                                                 unsigned int segmentId, unsigned int *size,
-                                                 cci__sci_cb_local_segment_t callback, void *callbackArg,
-                                                 unsigned int flags, cci__sci_error_t *error) {
-    size_t size_bytes = size ? *size : 0;
-    cci__sci_wide.SCIAttachLocalSegment(sd, segment, segmentId, &size_bytes, callback, callbackArg, flags, error);
-    if (size) *size = size_bytes <= UINT32_MAX ? (unsigned int)size_bytes : 0;
-}
-
-static void cci__sci_widen_SCIAttachPhysicalMemory(cci__sci_ioaddr_t ioaddress, void *address, unsigned int busNo,
-                                                   unsigned int size, cci__sci_local_segment_t segment,
-                                                   unsigned int flags, cci__sci_error_t *error) {
-    cci__sci_wide.SCIAttachPhysicalMemory(ioaddress, address, busNo, size, segment, flags, error);
-}
-
-static void cci__sci_widen_SCIRegisterInterruptFlag(unsigned int localAdapterNo, cci__sci_local_interrupt_t *interrupt,
-                                                    cci__sci_local_segment_t segment, unsigned int offset,
-                                                    cci__sci_cb_interrupt_t callback, void *callbackArg,
-                                                    unsigned int flags, cci__sci_error_t *error) {
-    cci__sci_wide.SCIRegisterInterruptFlag(localAdapterNo, interrupt, segment, offset, callback, callbackArg, flags,
-                                           error);
-}
-
-static void cci__sci_widen_SCIConnectSCISpace(cci__sci_desc_t sd, unsigned int localAdapterNo,
-                                              cci__sci_remote_segment_t *segment, cci__sci_address_t address,
-                                              unsigned int size, unsigned int flags, cci__sci_error_t *error) {
-    cci__sci_wide.SCIConnectSCISpace(sd, localAdapterNo, segment, address, size, flags, error);
-}
-
-/* The functions with sizes; all others are the same in both tables. */
-#define CCI__SCI_WIDENED(X)                                                                                            \
-    X(SCIGetRemoteSegmentSize)                                                                                         \
-    X(SCIMapRemoteSegment)                                                                                             \
-    X(SCIMapLocalSegment)                                                                                              \
-    X(SCICreateSegment)                                                                                                \
-    X(SCIEnqueueDMATransfer)                                                                                           \
-    X(SCITransferBlock)                                                                                                \
-    X(SCITransferBlockAsync)                                                                                           \
-    X(SCIMemWrite)                                                                                                     \
-    X(SCIMemWrite_mcast)                                                                                               \
-    X(SCIMemWrite_dual)                                                                                                \
-    X(SCIMemCpy)                                                                                                       \
-    X(SCIMemCopy)                                                                                                      \
-    X(SCIMemCpy_dual)                                                                                                  \
-    X(SCIMemCpy_mcast)                                                                                                 \
-    X(SCIRegisterSegmentMemory)                                                                                        \
-    X(SCIAttachLocalSegment)                                                                                           \
-    X(SCIAttachPhysicalMemory)                                                                                         \
-    X(SCIRegisterInterruptFlag)                                                                                        \
-    X(SCIConnectSCISpace)
-
-/* The address of a symbol with a prefix, or NULL. */
-static void *cci__sci_symbol(void *library, const char *prefix, const char *name) {
-    char symbol[96];
-    int length = snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
-    return length > 0 && (size_t)length < sizeof symbol ? dlsym(library, symbol) : NULL;
-}
-
-/* Data and functions have addresses of one size where there are shared libraries, but C does not convert them. */
-static unsigned int cci__sci_import(void *library, const char *prefix, const char *name, void *function) {
-    void *symbol = cci__sci_symbol(library, prefix, name);
-    if (symbol) memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
-/* A constant of the library, or what it is here. */
-static unsigned int cci__sci_constant(void *library, const char *name, unsigned int otherwise) {
-    const void *symbol = cci__sci_symbol(library, "_SISCI_PUBLIC_CONST_", name);
-    if (symbol) memcpy(&otherwise, symbol, sizeof otherwise);
-    return otherwise;
-}
-
-static void cci__sci_import_constants(cci__sci_provider *vendor) {
-#define CCI__SCI_IMPORT_FLAG(name, value)                                                                              \
-    vendor->flag.name = cci__sci_constant(vendor->library, "SCI_FLAG_" #name, value);
-#define CCI__SCI_IMPORT_QUERY(name, value)                                                                             \
-    vendor->query.name = cci__sci_constant(vendor->library, "SCI_Q_" #name, value);
-    CCI__SCI_FLAGS(CCI__SCI_IMPORT_FLAG)
-    CCI__SCI_QUERIES(CCI__SCI_IMPORT_QUERY)
-}
-
-static void cci__sci_import_1(cci__sci_provider *vendor, const char *prefix) {
-#define CCI__SCI_IMPORT_1(kind, type, name, parameters)                                                                \
-    vendor->call.name = cci__sci_lack_1_##name;                                                                        \
-    vendor->found += cci__sci_import(vendor->library, prefix, #name, &vendor->call.name);
-    CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_1, unsigned int)
-    if (vendor->call.SCIFlush == cci__sci_lack_1_SCIFlush) /* it came later than the manual, and does less */
-        vendor->call.SCIFlush = vendor->call.SCIStoreBarrier;
-}
-
-static void cci__sci_import_2(cci__sci_provider *vendor, const char *prefix) {
-#define CCI__SCI_IMPORT_2(kind, type, name, parameters)                                                                \
-    cci__sci_wide.name = cci__sci_lack_2_##name;                                                                       \
-    vendor->found += cci__sci_import(vendor->library, prefix, #name, &cci__sci_wide.name);
-    CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_2, size_t)
-    if (cci__sci_wide.SCIFlush == cci__sci_lack_2_SCIFlush) cci__sci_wide.SCIFlush = cci__sci_wide.SCIStoreBarrier;
-    memcpy(&vendor->call, &cci__sci_wide, sizeof vendor->call);
-#define CCI__SCI_WIDEN(name) vendor->call.name = cci__sci_widen_##name;
-    CCI__SCI_WIDENED(CCI__SCI_WIDEN)
-}
-
-/* The prefix of the library's names, or NULL if it has none of them. */
-static const char *cci__sci_prefix(void *library) {
-#ifdef CCI_NO_THREADS
-    static const char *const known[] = {"_SISCI_PUBLIC_FUNC_ST_", "_SISCI_PUBLIC_FUNC_MT_", ""};
-#else
-    static const char *const known[] = {"_SISCI_PUBLIC_FUNC_MT_", "_SISCI_PUBLIC_FUNC_ST_", ""};
-#endif
-    size_t i;
-    for (i = 0; i < sizeof known / sizeof *known; i++)
-        if (cci__sci_symbol(library, known[i], "SCIQuery") && cci__sci_symbol(library, known[i], "SCIOpen") &&
-            cci__sci_symbol(library, known[i], "SCIInitialize"))
-            return known[i];
-    return NULL;
-}
-
-/* Asks for the version, "2.1.0" or "SISCI API 1.10": the first number and the one after its point. These functions have
- * no sizes. */
-static int cci__sci_ask_version(cci__sci_provider *vendor, const char *prefix) {
-    void (*initialize)(unsigned int flags, cci__sci_error_t *error) = NULL;
-    void (*query)(unsigned int command, void *data, unsigned int flags, cci__sci_error_t *error) = NULL;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    cci__sci_query_string_t question;
-    char text[256];
-    const char *number;
-    (void)cci__sci_import(vendor->library, prefix, "SCIInitialize", &initialize);
-    (void)cci__sci_import(vendor->library, prefix, "SCIQuery", &query);
-    memset(text, 0, sizeof text);
-    question.str = text;
-    question.length = sizeof text - 1;
-    initialize(0, &error);
-    if (error == CCI__SCI_ERR_OK) query(vendor->query.API, &question, 0, &error);
-    number = text + strcspn(text, "0123456789");
-    return error == CCI__SCI_ERR_OK && sscanf(number, "%3u.%3u", &vendor->api_major, &vendor->api_minor) == 2;
-}
-
-static const char *cci__sci_import_all(cci__sci_provider *vendor) {
-    const char *prefix = cci__sci_prefix(vendor->library);
-    if (!prefix) return "it has not the functions of SISCI";
-    cci__sci_import_constants(vendor);
-    if (!cci__sci_ask_version(vendor, prefix)) return "it does not tell the version of its API";
-    if (vendor->api_major == 1)
-        cci__sci_import_1(vendor, prefix);
-    else if (vendor->api_major == 2)
-        cci__sci_import_2(vendor, prefix);
-    else
-        return "the version of its API is not known here";
-    return NULL;
-}
-
-/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be
- * used. */
-CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path) {
-    const char *fault;
-    memset(vendor, 0, sizeof *vendor);
-    vendor->library = dlopen(path ? path : "libsisci.so", RTLD_NOW | RTLD_LOCAL);
-    if (!vendor->library) return "it can't be opened";
-    fault = cci__sci_import_all(vendor);
-    if (fault) {
-        (void)dlclose(vendor->library);
-        vendor->library = NULL;
-    }
-    return fault;
-}
-
-/* After SCITerminate: no function of the library is called any more. */
-CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_provider *vendor) {
-    if (vendor->library) {
-        (void)dlclose(vendor->library);
-        vendor->library = NULL;
-    }
-}
-
-#endif /* CCI_NO_DLOPEN */
-
-/* ==================================================================================================================
- * >>sisci-table
- * ================================================================================================================== */
-
 #define CCI__SCI_ENTRY(kind, type, name, parameters) CCI__SCI(name),
 #define CCI__SCI_COUNT(kind, type, name, parameters) +1u
 #define CCI__SCI_VALUE(name, value) value,
@@ -6125,6 +5806,12 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
                                                                10,
                                                                0 CCI__SCI_POSSIBLE(CCI__SCI_COUNT, unsigned int),
                                                                NULL};
+
+#ifdef CCI_SISCI_ADAPTER
+/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be
+ * used. */
+CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path);
+#endif
 
 #if !CCI__SCI_ALONE && defined(CCI_IMPLEMENTATION)
 
@@ -6187,6 +5874,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_SWEEP 0x20000000u /* lines after which numbers that were left behind are cleared */
 #define CCI__SISCI_HELLOS 64u
 #define CCI__SISCI_DOOR_SIZE 4096u
+#define CCI__SISCI_PATH 256u       /* of an adapter's library */
 #define CCI__SISCI_CONNECT_MS 100u /* how long a library may wait for another node */
 #define CCI__SISCI_BLOCKS 64u      /* per inbox at most */
 #define CCI__SISCI_RETURNS 128u
@@ -6292,11 +5980,10 @@ typedef struct cci__sisci_door {
 typedef char cci__sisci_door_fits[sizeof(cci__sisci_door) <= CCI__SISCI_DOOR_SIZE ? 1 : -1];
 
 typedef struct cci__sisci_device {
-    const cci__sci_provider *sci;
     uint32_t adapter;
     char directory[CCI__SCI_PATH];
     char group[24];
-    uint8_t progress_thread, rma_mode;
+    uint8_t progress_thread, rma_mode, is_far;
     uint32_t ring_bytes, block_count, max_send_size, send_buf_count, recv_buf_count, send_timeout_us, service;
 } cci__sisci_device;
 
@@ -6397,47 +6084,6 @@ typedef struct cci__sisci_news {
     int door, attached, out, marks; /* 1: connected, -1: failed or lost */
 } cci__sisci_news;
 
-/* What callbacks of an adapter's library set, in threads of that library. */
-enum {
-    CCI__SISCI_IN_JOINED = 1,
-    CCI__SISCI_IN_LOST = 2,
-    CCI__SISCI_OUT_LOST = 4,
-    CCI__SISCI_DOOR_LOST = 8,
-    CCI__SISCI_DOWN = 16,
-    CCI__SISCI_UP = 32
-};
-#define CCI__SISCI_NEWS 0xffffffu
-#define CCI__SISCI_TAGS 256u
-
-/* What a link has when it leads through an adapter. Then link->out is a copy of the peer's inbox in our memory:
- * whatever is written there is stored in the peer's afterwards, and once more when the adapter has lost it on the
- * way. A callback may come when its object is gone: so mirrors live as long as the device, and callbacks name the
- * generation in the low bits of their argument. */
-typedef struct cci__sisci_mirror {
-    uint32_t news; /* a byte of generation, and what has happened */
-    struct cci__sisci_mirror *next;
-    struct cci__sisci_port *port;
-    cci__sci_local_segment_t left; /* could not be removed yet */
-    cci__sci_sequence_t sequence;
-    uint8_t *map, *memory;
-    size_t size_bytes;
-    uint64_t check_ns;
-    int stored; /* since the adapter was last asked whether it has lost anything */
-    int paused; /* nothing is stored until the way is open again: `down` says that we will be told */
-    int down;
-} cci__sisci_mirror;
-
-/* An adapter's device, with all that callbacks may reach. It is closed when peers have let go of what was theirs. */
-typedef struct cci__sisci_port {
-    struct cci__sisci_port *next;
-    const cci__sci_provider *sci;
-    cci__sci_desc_t sd;
-    cci__sci_local_interrupt_t interrupt;
-    cci__sisci_mirror *unused, *left;
-    uint64_t retry_ns; /* when what is left is looked at again */
-    int bell;          /* an eventfd: callbacks write to it */
-} cci__sisci_port;
-
 typedef struct cci__sisci_slot {
     cci__sisci_item *item;
     uint64_t number; /* that is awaited; 0: free */
@@ -6510,7 +6156,7 @@ typedef struct cci__sisci_link {
     struct cci__sisci *ep; /* the second line */
     uint8_t *out, *out_ring;
     uint32_t out_lines, head, freed, swept;
-    cci__sisci_mirror *mirror; /* or NULL */
+    struct cci__sisci_mirror *mirror; /* through an adapter, or NULL */
     cci__sisci_item *items, **items_tail;
     cci_list_t owing;             /* the third */
     cci_list_t ops, silent;       /* silent: connections with silent messages under way */
@@ -6643,7 +6289,8 @@ typedef struct cci__sisci {
     uint32_t wake_word; /* CCI__SISCI_WAKE while a message is posted that was sent with CCI_FLAG_WAKE, or 0 */
 #endif
     cci__sisci_group *groups;
-    cci__sisci_port *port; /* of an adapter's library, or NULL */
+    const struct cci__sisci_far *far; /* through an adapter: what is done otherwise there; or NULL */
+    struct cci__sisci_port *port;     /* its device */
     cci__sisci_door *door;
     cci__sisci_mark *marks; /* our links by their numbers */
     /* mark_at: the word of the door where the next look begins */
@@ -6682,6 +6329,41 @@ typedef struct cci__sisci {
     cci__sisci_memory *memory;
     int thread_sleeps;
 } cci__sisci;
+
+/* What is done otherwise through an adapter (>>sisci-adapter). Where it has the name of a function of the software, it
+ * does the same. */
+typedef struct cci__sisci_far {
+    const char *(*bring_up)(uint32_t adapter, const char *path); /* opens the library; NULL, or why it can't be used */
+    const cci__sci_provider *(*provider)(void);                  /* what the library offers */
+    int (*open)(cci__sisci *ep);
+    void (*close)(cci__sisci *ep);
+    int (*make_interrupt)(cci__sisci *ep);
+    int (*event_fd)(const cci__sisci *ep); /* readable when a callback has reported something */
+    void (*take_interrupts)(const cci__sisci *ep);
+    void (*hear)(const cci__sisci *ep);
+    cci__sci_error_t (*make_segment)(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id, size_t size,
+                                     cci__sci_cb_local_segment_t callback, void *arg);
+    void (*remove_door)(cci__sisci *ep);
+    int (*look_at_hellos)(cci__sisci *ep); /* 0: the rest has to wait */
+    int (*leave_hello)(cci__sisci_link *link, cci__sisci_door *door);
+    cci__sci_error_t (*make_inbox)(cci__sisci_link *link, size_t size); /* the link has a mirror from then on */
+    void (*remove_inbox)(cci__sisci_link *link);
+    int (*connect_segment)(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id);
+    void (*connect_interrupt)(cci__sisci_link *link, unsigned int number);
+    int (*begin_mirror)(cci__sisci_link *link, size_t size); /* the peer's inbox is mapped: its copy is made */
+    void (*end_mirror)(cci__sisci_link *link);               /* frees the copy */
+    void (*drop_mirror)(struct cci__sisci_mirror *mirror);
+    void (*step)(cci__sisci_link *link, uint64_t now_ns);                     /* callbacks, and stores that were lost */
+    void (*push)(const cci__sisci_link *link, const void *from, size_t size); /* bytes of the copy */
+    void (*push_record)(cci__sisci_link *link, const uint8_t *record, uint32_t lines);
+    void (*push_word)(const cci__sisci_link *link, size_t at);
+    void (*push_long)(const cci__sisci_link *link, size_t at); /* two words, behind all that was stored before */
+    void (*finish_stores)(const cci__sisci_link *link);
+    int (*confirm_sleep)(cci__sisci_link *link); /* has the word arrived that says that we sleep? */
+} cci__sisci_far;
+
+/* NULL where this is compiled without CCI_SISCI_ADAPTER. */
+static const cci__sisci_far *cci__sisci_adapter(void);
 
 /* ==================================================================================================================
  * >>sisci-cci-base
@@ -6876,400 +6558,21 @@ static void cci__sisci_settle_down(cci__sisci_link *link) {
         cci__list_remove(&link->step);
 }
 
-/* ==================================================================================================================
- * >>sisci-cci-mirror
- *
- * Only where a link leads through an adapter: `out` is then a copy of the peer's inbox in our memory, the mirror.
- * Whatever is written there is stored through the adapter afterwards: a record's bytes, a flush, its first word, a
- * flush.
- *   Stores can be lost. SCICheckSequence is asked every two milliseconds while something was stored, and before an
- * endpoint sleeps. After an error, and after SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence succeeds;
- * then the whole mirror is stored again, which changes nothing that had arrived. So a message comes once and late, or
- * never, and then its operation says so.
- *   Callbacks run in threads of the library and without the endpoint's lock: they set bits of the mirror's `news` and
- * write to the endpoint's eventfd. A callback can come after its link has ended, so mirrors live as long as the device.
- * ================================================================================================================== */
-
-/* Stores what is in our copy of the peer's inbox, by whole words: offset and size are multiples of 4. */
-static void cci__sisci_copy_far(const cci__sisci_mirror *m, size_t at, size_t size) {
-    size_t end = at + size;
-    uint64_t two;
-    uint32_t one;
-    while (at < end) {
-        if ((at & 4) || end - at < 8) {
-            memcpy(&one, m->memory + at, sizeof one);
-            *(volatile uint32_t *)(void *)(m->map + at) = one;
-            at += sizeof one;
-        } else {
-            memcpy(&two, m->memory + at, sizeof two);
-            *(volatile uint64_t *)(void *)(m->map + at) = two;
-            at += sizeof two;
-        }
-    }
-}
-
-/* What was stored before this arrives before what is stored after it. */
-static void cci__sisci_flush_far(const cci__sisci_mirror *m) {
-    m->port->sci->call.SCIFlush(m->sequence, m->port->sci->flag.FLUSH_CPU_BUFFERS_ONLY);
-}
-
-/* Bytes that a record or a word tells of, which comes next and flushes them. */
-static void cci__sisci_push(cci__sisci_link *link, const void *from, size_t size) {
-    cci__sisci_mirror *m = link->mirror;
-    if (m && !m->paused) cci__sisci_copy_far(m, (size_t)((const uint8_t *)from - m->memory), (size + 7) & ~(size_t)7);
-}
-
-/* A record: its first word when all else is there. */
-static void cci__sisci_push_record(cci__sisci_link *link, const uint8_t *record, uint32_t lines) {
-    cci__sisci_mirror *m = link->mirror;
-    size_t at = (size_t)(record - m->memory);
-    if (m->paused) return;
-    cci__sisci_copy_far(m, at + 4, (size_t)lines * CCI__SISCI_LINE - 4);
-    cci__sisci_flush_far(m);
-    cci__sisci_copy_far(m, at, 4);
-    cci__sisci_flush_far(m);
-    m->stored = 1;
-}
-
-/* Stores all of it, in the same order. What had arrived before is overwritten with what it is. */
-static void cci__sisci_push_all(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    size_t ring = CCI__SISCI_AT_RING, blocks = (size_t)(link->out_blocks - link->out), at;
-    cci__sisci_copy_far(m, blocks, m->size_bytes - blocks);
-    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE)
-        cci__sisci_copy_far(m, at + 4, CCI__SISCI_LINE - 4);
-    cci__sisci_flush_far(m);
-    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE) cci__sisci_copy_far(m, at, 4);
-    cci__sisci_copy_far(m, CCI__SISCI_AT_ACK, ring - CCI__SISCI_AT_ACK);
-    cci__sisci_flush_far(m);
-}
-
-static void cci__sisci_pause(cci__sisci_link *link) {
-    if (!link->mirror->paused) {
-        link->mirror->paused = 1;
-        link->ep->paused++;
-    }
-}
-
-/* Has all arrived? Waits until it has, a microsecond or two. */
-static int cci__sisci_has_arrived(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    m->stored = 0;
-    return m->port->sci->call.SCICheckSequence(m->sequence, 0, &error) == CCI__SCI_SEQ_OK && error == CCI__SCI_ERR_OK;
-}
-
-/* Sees that the word arrives that says that we sleep. The answer to a load comes after all that the peer had stored
- * when it did not see that word: then we see that. 0: the way has closed. */
-static int cci__sisci_confirm_sleep(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    if (m->paused || !m->stored) return 1;
-    if (!cci__sisci_has_arrived(link)) {
-        cci__sisci_pause(link);
-        return 0;
-    }
-    m->port->sci->call.SCIFlushReadBuffers(m->sequence);
-    (void)*(volatile uint32_t *)(void *)(m->map + CCI__SISCI_AT_SLEEP);
-    return 1;
-}
-
-/* Is the way open again? Then all that may have been lost is stored once more. */
-static void cci__sisci_resume(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (m->port->sci->call.SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK)
-        return;
-    cci__sisci_push_all(link);
-    if (!cci__sisci_has_arrived(link)) return;
-    m->paused = 0;
-    link->ep->paused--;
-    m->stored = 1; /* the word that says that we sleep, perhaps */
-    (void)cci__sisci_confirm_sleep(link);
-    cci__sisci_touch(link);
-}
-
 /* Stores a word of the peer's inbox that is not in the ring. */
 static void cci__sisci_tell(cci__sisci_link *link, size_t at, uint32_t value) {
     cci__sisci_store(link->out + at, value);
-    if (CCI__UNLIKELY(link->mirror != NULL) && !link->mirror->paused) {
-        cci__sisci_copy_far(link->mirror, at, 4);
-        cci__sisci_flush_far(link->mirror);
-        link->mirror->stored = 1;
-    }
+    if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push_word(link, at);
 }
 
 /* The same with two words, and after what they tell of. */
 static void cci__sisci_tell_long(cci__sisci_link *link, size_t at, uint64_t value) {
     cci__sisci_store_long(link->out + at, value);
-    if (link->mirror && !link->mirror->paused) {
-        cci__sisci_flush_far(link->mirror);
-        cci__sisci_copy_far(link->mirror, at, sizeof value);
-        cci__sisci_flush_far(link->mirror);
-        link->mirror->stored = 1;
-    }
+    if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push_long(link, at);
 }
 
-/* ---- an adapter's library: its callbacks, and what it lets go of late ---- */
-
-static void cci__sisci_ring(const cci__sisci_port *port) {
-    uint64_t one = 1;
-    ssize_t n = write(port->bell, &one, sizeof one);
-    (void)n; /* it rings already */
-}
-
-static cci__sci_callback_action_t cci__sisci_note(void *arg, uint32_t set, uint32_t clear) {
-    uint32_t tag = (uint32_t)((uintptr_t)arg % CCI__SISCI_TAGS), was;
-    cci__sisci_mirror *m = (cci__sisci_mirror *)(void *)((char *)arg - tag);
-    was = CCI__SCI_LOAD(m->news);
-    do {
-        if (was >> 24 != tag) return CCI__SCI_CALLBACK_CONTINUE; /* that was another link */
-    } while (!__atomic_compare_exchange_n(&m->news, &was, (was & ~clear) | set, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-    cci__sisci_ring(m->port);
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-static cci__sci_callback_action_t cci__sisci_far_door(void *arg, cci__sci_remote_segment_t segment,
-                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
-    (void)segment, (void)status;
-    return reason == CCI__SCI_CB_DISCONNECT || reason == CCI__SCI_CB_LOST
-               ? cci__sisci_note(arg, CCI__SISCI_DOOR_LOST, 0)
-               : CCI__SCI_CALLBACK_CONTINUE;
-}
-
-static cci__sci_callback_action_t cci__sisci_far_out(void *arg, cci__sci_remote_segment_t segment,
-                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
-    (void)segment, (void)status;
-    switch (reason) {
-    case CCI__SCI_CB_NOT_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_DOWN, CCI__SISCI_UP);
-    case CCI__SCI_CB_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_UP, 0);
-    case CCI__SCI_CB_DISCONNECT:
-    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_OUT_LOST, 0);
-    default: return CCI__SCI_CALLBACK_CONTINUE;
-    }
-}
-
-static cci__sci_callback_action_t cci__sisci_far_in(void *arg, cci__sci_local_segment_t segment,
-                                                    cci__sci_segment_cb_reason_t reason, unsigned int node,
-                                                    unsigned int adapter, cci__sci_error_t status) {
-    (void)segment, (void)node, (void)adapter, (void)status;
-    switch (reason) {
-    case CCI__SCI_CB_CONNECT: return cci__sisci_note(arg, CCI__SISCI_IN_JOINED, 0);
-    case CCI__SCI_CB_DISCONNECT:
-    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_IN_LOST, 0);
-    default: /* when the way is closed, who stores finds out */ return CCI__SCI_CALLBACK_CONTINUE;
-    }
-}
-
-static cci__sci_callback_action_t cci__sisci_far_interrupt(void *arg, cci__sci_local_interrupt_t interrupt,
-                                                           cci__sci_error_t status) {
-    (void)interrupt, (void)status;
-    cci__sisci_ring((const cci__sisci_port *)arg);
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-/* Makes callbacks that are still under way find nobody. */
-static void cci__sisci_forget_news(cci__sisci_mirror *m) {
-    uint32_t was = CCI__SCI_LOAD(m->news);
-    CCI__SCI_STORE(m->news, (was & ~CCI__SISCI_NEWS) + CCI__SISCI_NEWS + 1);
-}
-
-static void *cci__sisci_callback_arg(cci__sisci_mirror *m) {
-    return (char *)m + (CCI__SCI_LOAD(m->news) >> 24);
-}
-
-/* Not from cci_alloc(): it may have to outlive cci_finalize(). */
-static cci__sisci_mirror *cci__sisci_take_mirror(cci__sisci_port *port) {
-    cci__sisci_mirror *m = port->unused;
-    void *memory;
-    if (m) {
-        port->unused = m->next;
-        return m;
-    }
-    if (posix_memalign(&memory, CCI__SISCI_TAGS, sizeof *m) != 0) return NULL;
-    m = (cci__sisci_mirror *)memory;
-    memset(m, 0, sizeof *m);
-    m->port = port;
-    return m;
-}
-
-static void cci__sisci_drop_mirror(cci__sisci_mirror *m) {
-    cci__sisci_forget_news(m);
-    m->next = m->port->unused;
-    m->port->unused = m;
-}
-
-/* Peers are told to go; the segment can be removed when they have. 0: not yet. */
-static int cci__sisci_remove_far(const cci__sisci_port *port, cci__sci_local_segment_t segment, uint32_t adapter) {
-    cci__sci_error_t error;
-    port->sci->call.SCISetSegmentUnavailable(segment, adapter,
-                                             port->sci->flag.NOTIFY | port->sci->flag.FORCE_DISCONNECT, &error);
-    error = CCI__SCI_ERR_OK;
-    port->sci->call.SCIRemoveSegment(segment, 0, &error);
-    return error != CCI__SCI_ERR_BUSY;
-}
-
-static void cci__sisci_remove_left(cci__sisci_port *port) {
-    cci__sisci_mirror **at = &port->left, *m;
-    port->retry_ns = cci__sci_now() + 10 * CCI__MS;
-    while ((m = *at) != NULL) {
-        cci__sci_error_t error = CCI__SCI_ERR_OK;
-        port->sci->call.SCIRemoveSegment(m->left, 0, &error);
-        if (error == CCI__SCI_ERR_BUSY) {
-            at = &m->next;
-            continue;
-        }
-        *at = m->next;
-        cci__sisci_drop_mirror(m);
-    }
-}
-
-/* Closes the device; 0 if peers still have something of it. */
-static int cci__sisci_close_port(cci__sisci_port *port) {
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (port->interrupt) {
-        port->sci->call.SCIRemoveInterrupt(port->interrupt, 0, &error);
-        if (error == CCI__SCI_ERR_BUSY) return 0;
-        port->interrupt = NULL;
-    }
-    cci__sisci_remove_left(port);
-    if (port->left) return 0;
-    error = CCI__SCI_ERR_OK;
-    if (port->sd) port->sci->call.SCIClose(port->sd, 0, &error);
-    if (error == CCI__SCI_ERR_BUSY) return 0;
-    while (port->unused) {
-        cci__sisci_mirror *m = port->unused;
-        port->unused = m->next;
-        free(m);
-    }
-    close(port->bell);
-    free(port);
-    return 1;
-}
-
-/* Devices of endpoints that are gone; the next endpoint that comes or goes tries to close them again. */
-static cci__sisci_port *cci__sisci_left_ports;
-static int cci__sisci_left_lock;
-
-static void cci__sisci_close_left_ports(cci__sisci_port *another) {
-    cci__sisci_port **at = &cci__sisci_left_ports;
-    while (__atomic_exchange_n(&cci__sisci_left_lock, 1, __ATOMIC_ACQUIRE)) (void)sched_yield();
-    if (another) {
-        another->next = cci__sisci_left_ports;
-        cci__sisci_left_ports = another;
-    }
-    while (*at) {
-        cci__sisci_port *port = *at, *next = port->next;
-        if (cci__sisci_close_port(port))
-            *at = next;
-        else
-            at = &port->next;
-    }
-    __atomic_store_n(&cci__sisci_left_lock, 0, __ATOMIC_RELEASE);
-}
-
-/* Opens an adapter's device; a status. */
-static int cci__sisci_open_port(cci__sisci *ep) {
-    cci__sisci_port *port = (cci__sisci_port *)calloc(1, sizeof *port);
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    cci__sisci_close_left_ports(NULL);
-    if (!port) return CCI_ENOMEM;
-    port->sci = ep->sci;
-    port->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (port->bell < 0) {
-        free(port);
-        return CCI_ERROR;
-    }
-    ep->port = port;
-    ep->sci->call.SCIOpen(&port->sd, ep->sci->flag.THREAD_SAFE, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        port->sd = NULL;
-        return CCI_ENODEV;
-    }
-    ep->sd = port->sd;
-    ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
-    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
-}
-
-/* The peer's inbox, mapped at link->out, gets its copy. Its first bytes are the card. 0: it can't be used. */
-static int cci__sisci_make_mirror(cci__sisci_link *link, size_t size) {
-    cci__sisci_mirror *m = link->mirror;
-    const cci__sci_functions *call = &m->port->sci->call;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    m->map = link->out;
-    m->size_bytes = size;
-    m->memory = NULL;
-    link->out = NULL;
-    if (memory == MAP_FAILED) return 0;
-    call->SCICreateMapSequence(link->out_map, &m->sequence, 0, &error);
-    if (error != CCI__SCI_ERR_OK) m->sequence = NULL;
-    if (!m->sequence || call->SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
-        (void)munmap(memory, size);
-        return 0;
-    }
-    m->memory = link->out = (uint8_t *)memory;
-    return 1;
-}
-
-static void cci__sisci_free_mirror(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    cci__sci_error_t error;
-    if (!m) return;
-    if (m->sequence) {
-        m->port->sci->call.SCIRemoveSequence(m->sequence, 0, &error);
-        m->sequence = NULL;
-    }
-    if (m->memory) (void)munmap(m->memory, m->size_bytes);
-    link->ep->paused -= (uint32_t)m->paused;
-    m->memory = m->map = NULL;
-    m->stored = m->paused = m->down = 0;
-}
-
-/* The adapter can't reach the peer for the time being, or can again; or both since the last look. */
-static void cci__sisci_suspend(cci__sisci_link *link, uint32_t bits) {
-    cci__sisci *ep = link->ep;
-    uint32_t index = link->conns;
-    while (index != CCI__CONN_NONE) {
-        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
-        index = conn->after;
-        if (conn->closing) continue;
-        if (bits & CCI__SISCI_DOWN) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 1);
-        if (bits & CCI__SISCI_UP) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 0);
-    }
-}
-
-/* Takes what callbacks have told. */
-static void cci__sisci_take_news(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    uint32_t bits = CCI__SCI_LOAD(m->news) & CCI__SISCI_NEWS;
-    if (bits == 0) return;
-    (void)__atomic_fetch_and(&m->news, ~bits, __ATOMIC_ACQ_REL);
-    link->news.attached = bits & CCI__SISCI_IN_LOST ? -1 : bits & CCI__SISCI_IN_JOINED ? 1 : link->news.attached;
-    link->news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->news.out;
-    link->news.door = bits & CCI__SISCI_DOOR_LOST ? -1 : link->news.door;
-    if (bits & (CCI__SISCI_DOWN | CCI__SISCI_UP)) cci__sisci_suspend(link, bits);
-    if (bits & CCI__SISCI_DOWN) {
-        m->down = 1;
-        if (m->memory) cci__sisci_pause(link);
-    }
-    if (bits & CCI__SISCI_UP) {
-        m->down = 0;
-        m->check_ns = 0;
-    }
-}
-
-/* Asks the adapter now and then whether stores were lost, and stores them again. */
-static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
-    cci__sisci_mirror *m = link->mirror;
-    cci__sisci_take_news(link);
-    if (!m->memory || m->check_ns > now_ns || !(m->stored || m->paused)) return;
-    m->check_ns = now_ns + 2 * CCI__MS;
-    if (m->down)
-        cci__sisci_pause(link);
-    else if (m->paused)
-        cci__sisci_resume(link);
-    else if (!cci__sisci_has_arrived(link))
-        cci__sisci_pause(link);
+/* Bytes that a record or a word tells of, which comes next and flushes them. */
+static void cci__sisci_push(cci__sisci_link *link, const void *from, size_t size) {
+    if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push(link, from, size);
 }
 
 /* ==================================================================================================================
@@ -7282,7 +6585,7 @@ static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
 static int cci__sisci_open_sd(cci__sisci *ep) {
     cci__sci_options options;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (ep->sci != &cci__sci_software) return cci__sisci_open_port(ep);
+    if (ep->far) return ep->far->open(ep);
     memset(&options, 0, sizeof options);
     options.directory = ep->device.directory[0] ? ep->device.directory : NULL;
     options.group = ep->device.group[0] ? ep->device.group : NULL;
@@ -7299,12 +6602,7 @@ static int cci__sisci_open_sd(cci__sisci *ep) {
 /* What peers wake this endpoint with. */
 static int cci__sisci_make_interrupt(cci__sisci *ep) {
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (ep->port) {
-        ep->sci->call.SCICreateInterrupt(ep->sd, &ep->port->interrupt, ep->adapter, &ep->interrupt_number,
-                                         cci__sisci_far_interrupt, ep->port, ep->sci->flag.USE_CALLBACK, &error);
-        if (error != CCI__SCI_ERR_OK) ep->port->interrupt = NULL;
-        return error == CCI__SCI_ERR_OK;
-    }
+    if (ep->far) return ep->far->make_interrupt(ep);
     ep->sci->call.SCICreateInterrupt(ep->sd, &ep->interrupt, ep->adapter, &ep->interrupt_number, NULL, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) ep->interrupt = NULL;
     return error == CCI__SCI_ERR_OK;
@@ -7314,8 +6612,8 @@ static int cci__sisci_make_interrupt(cci__sisci *ep) {
 static void cci__sisci_close_sd(cci__sisci *ep) {
     cci__sci_error_t error;
     uint32_t i;
-    if (ep->port) {
-        cci__sisci_close_left_ports(ep->port);
+    if (ep->far) {
+        ep->far->close(ep);
         return;
     }
     for (i = 0; ep->interrupt && i < 1000; i++) {
@@ -7331,46 +6629,24 @@ static void cci__sisci_close_sd(cci__sisci *ep) {
 
 /* The descriptors by which a sleeper learns of events, -1 where there is none. */
 static void cci__sisci_event_fds(const cci__sisci *ep, int *fds) {
-    fds[0] = ep->port ? ep->port->bell : cci__sci_interrupt_fd(ep->interrupt);
-    fds[1] = ep->port ? -1 : cci__sci_fd(ep->sd);
+    fds[0] = ep->far ? ep->far->event_fd(ep) : cci__sci_interrupt_fd(ep->interrupt);
+    fds[1] = ep->far ? -1 : cci__sci_fd(ep->sd);
 }
 
 /* Interrupts have been heard of. */
 static void cci__sisci_take_interrupts(cci__sisci *ep) {
-    if (ep->port) {
-        uint64_t ignored;
-        ssize_t n = read(ep->port->bell, &ignored, sizeof ignored);
-        (void)n;
-        return;
-    }
-    (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->interrupt));
+    if (ep->far)
+        ep->far->take_interrupts(ep);
+    else
+        (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->interrupt));
 }
 
 /* Lets callbacks tell their news. Those of a library come whenever they like. */
 static void cci__sisci_hear(cci__sisci *ep) {
-    if (ep->port) {
-        if (ep->port->left && ep->port->retry_ns <= cci__sci_now()) cci__sisci_remove_left(ep->port);
-        return;
-    }
-    cci__sci_progress(ep->sd, 0);
-}
-
-/* As below: with a library's flags we would not learn the number. */
-static cci__sci_error_t cci__sisci_make_far_segment(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id,
-                                                    size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
-    unsigned int flags = callback ? ep->sci->flag.USE_CALLBACK : 0u, tries;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    for (tries = 0; tries < 16; tries++) {
-        uint32_t number = *id ? *id : (uint32_t)cci__sci_random() | 1;
-        ep->sci->call.SCICreateSegment(ep->sd, segment, number, (unsigned int)size, callback, arg, flags, &error);
-        if (error == CCI__SCI_ERR_OK) {
-            *id = number;
-            return error;
-        }
-        if (*id || error != CCI__SCI_ERR_SEGMENTID_USED) break;
-    }
-    *segment = NULL;
-    return error;
+    if (ep->far)
+        ep->far->hear(ep);
+    else
+        cci__sci_progress(ep->sd, 0);
 }
 
 /* Makes a segment; a number of 0 becomes one that is free. */
@@ -7378,7 +6654,7 @@ static cci__sci_error_t cci__sisci_make_segment(cci__sisci *ep, cci__sci_local_s
                                                 size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
     unsigned int flags = (callback ? ep->sci->flag.USE_CALLBACK : 0u) | (*id ? 0u : ep->sci->flag.AUTO_ID);
     cci__sci_error_t error;
-    if (ep->port) return cci__sisci_make_far_segment(ep, segment, id, size, callback, arg);
+    if (ep->far) return ep->far->make_segment(ep, segment, id, size, callback, arg);
     ep->sci->call.SCICreateSegment(ep->sd, segment, *id, (unsigned int)size, callback, arg, flags, &error);
     if (error != CCI__SCI_ERR_OK) {
         *segment = NULL;
@@ -7401,45 +6677,17 @@ static void cci__sisci_remove_segment(cci__sisci *ep, cci__sci_local_segment_t s
 }
 
 static void cci__sisci_remove_door(cci__sisci *ep) {
-    cci__sisci_mirror *m;
-    if (!ep->port) {
+    if (ep->far)
+        ep->far->remove_door(ep);
+    else
         cci__sisci_remove_segment(ep, ep->door_segment);
-    } else if (!cci__sisci_remove_far(ep->port, ep->door_segment, ep->adapter) &&
-               (m = cci__sisci_take_mirror(ep->port)) != NULL) {
-        m->left = ep->door_segment;
-        m->next = ep->port->left;
-        ep->port->left = m;
-    }
 }
 
 static void cci__sisci_remove_inbox(cci__sisci_link *link) {
-    cci__sisci *ep = link->ep;
-    cci__sisci_mirror *m = link->mirror;
-    if (!m) {
-        cci__sisci_remove_segment(ep, link->in_segment);
-        return;
-    }
-    cci__sisci_forget_news(m);
-    if (!cci__sisci_remove_far(ep->port, link->in_segment, ep->adapter)) {
-        m->left = link->in_segment;
-        m->next = ep->port->left;
-        ep->port->left = m;
-        link->mirror = NULL;
-    }
-}
-
-/* As below. The manual says both that a callback tells how an asynchronous connect ended and that it does not: so this
- * waits for the other node, but not long. */
-static int cci__sisci_connect_far(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id) {
-    cci__sisci *ep = link->ep;
-    int is_door = segment == &link->door_segment;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    ep->sci->call.SCIConnectSegment(
-        ep->sd, segment, link->peer_node, id, ep->adapter, is_door ? cci__sisci_far_door : cci__sisci_far_out,
-        cci__sisci_callback_arg(link->mirror), CCI__SISCI_CONNECT_MS, ep->sci->flag.USE_CALLBACK, &error);
-    if (error != CCI__SCI_ERR_OK) *segment = NULL;
-    *(is_door ? &link->news.door : &link->news.out) = *segment ? 1 : -1;
-    return 1;
+    if (link->mirror)
+        link->ep->far->remove_inbox(link);
+    else
+        cci__sisci_remove_segment(link->ep, link->in_segment);
 }
 
 /* Begins to connect; the callback says how it ended. 0: it was not possible. */
@@ -7447,7 +6695,7 @@ static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_seg
                                       cci__sci_cb_remote_segment_t callback, void *arg) {
     cci__sisci *ep = link->ep;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (ep->port) return cci__sisci_connect_far(link, segment, id);
+    if (ep->far) return ep->far->connect_segment(link, segment, id);
     ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter, callback, arg, 10000,
                                     ep->sci->flag.USE_CALLBACK | ep->sci->flag.ASYNCHRONOUS_CONNECT, &error);
     if (error != CCI__SCI_ERR_OK) *segment = NULL;
@@ -7456,20 +6704,15 @@ static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_seg
 
 /* To the peer's, which is there at once or never when a library connects. */
 static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int number) {
-    cci__sisci *ep = link->ep;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (!ep->port) {
-        link->interrupt = cci__sci_begin_interrupt(ep->sd, number);
-        return;
-    }
-    ep->sci->call.SCIConnectInterrupt(ep->sd, &link->interrupt, link->peer_node, ep->adapter, number,
-                                      CCI__SISCI_CONNECT_MS, 0, &error);
-    link->interrupt = error == CCI__SCI_ERR_OK ? link->interrupt : NULL;
+    if (link->ep->far)
+        link->ep->far->connect_interrupt(link, number);
+    else
+        link->interrupt = cci__sci_begin_interrupt(link->ep->sd, number);
 }
 
 /* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
 static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
-    if (link->ep->port || !link->interrupt) return link->interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
+    if (link->ep->far || !link->interrupt) return link->interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
     return cci__sci_interrupt_state(link->interrupt);
 }
 
@@ -7479,8 +6722,7 @@ static void cci__sisci_wake_peer(cci__sisci_link *link) {
     if (link->knocks) cci__sisci_attend(link);
     if (link->interrupt && !link->knocks) {
         cci__sci_error_t error;
-        if (link->mirror && link->mirror->sequence) /* interrupts may overtake stores */
-            link->ep->sci->call.SCIStoreBarrier(link->mirror->sequence, 0);
+        if (link->mirror) link->ep->far->finish_stores(link); /* interrupts may overtake stores */
         link->ep->sci->call.SCITriggerInterrupt(link->interrupt, 0, &error);
     }
 }
@@ -7489,7 +6731,7 @@ static void cci__sisci_wake_peer(cci__sisci_link *link) {
  * make us write to somebody else. */
 static int cci__sisci_is_owner(const cci__sisci_link *link) {
     cci__sci_ucred who;
-    if (link->ep->port) return 0; /* its memory is another node's */
+    if (link->ep->far) return 0; /* its memory is another node's */
     memset(&who, 0, sizeof who);
     return cci__sci_process_of(link->out_segment, &who) && who.pid > 0 && (uint32_t)who.pid == link->card.pid &&
            who.uid == geteuid();
@@ -7497,12 +6739,12 @@ static int cci__sisci_is_owner(const cci__sisci_link *link) {
 
 /* Who has the door that a client knocks at. */
 static void cci__sisci_note_owner(cci__sisci_link *link) {
-    if (!link->ep->port) memcpy(link->owner, cci__sci_owner_name(link->door_segment), sizeof link->owner);
+    if (!link->ep->far) memcpy(link->owner, cci__sci_owner_name(link->door_segment), sizeof link->owner);
 }
 
 /* Both inboxes are mapped, and nobody else will connect to ours: the descriptors of their memory are needed no more. */
 static void cci__sisci_save_descriptors(cci__sisci_link *link) {
-    if (link->ep->port) return;
+    if (link->ep->far) return;
     cci__sci_save_local_descriptor(link->in_segment);
     cci__sci_save_remote_descriptor(link->out_segment);
 }
@@ -7512,7 +6754,7 @@ static void cci__sisci_save_descriptors(cci__sisci_link *link) {
 static int cci__sisci_is_private(cci__sisci_link *link) {
     cci__sci_ucred user, owner;
     int is_known;
-    if (link->ep->port) {
+    if (link->ep->far) {
         link->is_foreign = 1;
         return 1; /* a library does not tell who it is */
     }
@@ -7881,7 +7123,8 @@ static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, ui
     memcpy(record + 8, header, 8);
     __atomic_store_n((uint32_t *)(void *)(record + 4), word, __ATOMIC_RELAXED);
     cci__sisci_store(record, link->head * 2 + 1);
-    if (CCI__UNLIKELY(link->mirror != NULL)) cci__sisci_push_record(link, record, word == CCI__SISCI_PAD ? 1 : lines);
+    if (CCI__UNLIKELY(link->mirror != NULL))
+        link->ep->far->push_record(link, record, word == CCI__SISCI_PAD ? 1 : lines);
     link->head += lines;
     cci__sisci_touch(link);
 }
@@ -9508,11 +8751,9 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     cci__sci_error_t error;
     uint32_t lines = ep->device.ring_bytes / CCI__SISCI_LINE;
     size_t size = cci__sisci_inbox_size(lines, ep->stride, ep->device.block_count);
-    if (ep->port && !link->mirror && (link->mirror = cci__sisci_take_mirror(ep->port)) == NULL) return 0;
     link->in_id = in_id;
-    error = link->mirror ? cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_far_in,
-                                                   cci__sisci_callback_arg(link->mirror))
-                         : cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_on_in, link);
+    error = ep->far ? ep->far->make_inbox(link, size)
+                    : cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_on_in, link);
     if (error != CCI__SCI_ERR_OK) return 0;
     link->in = (uint8_t *)ep->sci->call.SCIMapLocalSegment(link->in_segment, &link->in_map, 0, (unsigned int)size, NULL,
                                                            0, &error);
@@ -9597,7 +8838,7 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     cci__sisci_leave_door(link);
     cci__sisci_leave_interrupt(link);
     cci__sisci_leave_marks(link);
-    cci__sisci_free_mirror(link);
+    if (link->mirror) link->ep->far->end_mirror(link);
     if (link->out_map) call->SCIUnmapSegment(link->out_map, 0, &error);
     if (link->out_segment) call->SCIDisconnectSegment(link->out_segment, 0, &error);
     if (link->in_map) call->SCIUnmapSegment(link->in_map, 0, &error);
@@ -9708,7 +8949,7 @@ static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_take_down(link);
     cci__sisci_cool(link);
     cci__sisci_end_handshake(ep, link);
-    if (link->mirror) cci__sisci_drop_mirror(link->mirror);
+    if (link->mirror) ep->far->drop_mirror(link->mirror);
     cci__sisci_forget_server(ep, link);
     cci__sisci_return_number(ep, link);
     cci__list_remove(&link->node);
@@ -9725,7 +8966,7 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     memset(link, 0, sizeof *link);
     link->memory = memory;
     link->mark = CCI__SISCI_NO_MARK;
-    if (!ep->port && !cci__sisci_take_number(ep, link)) {
+    if (!ep->far && !cci__sisci_take_number(ep, link)) {
         cci_release(memory);
         return NULL;
     }
@@ -9783,50 +9024,6 @@ static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32
     return link;
 }
 
-static uint32_t cci__sisci_check_of(const cci__sisci_far_hello *hello) {
-    static const uint64_t constant[2] = {UINT64_C(0x13198a2e03707344), UINT64_C(0x243f6a8885a308d3)};
-    uint64_t words[2];
-    words[0] = (uint64_t)hello->client_id << 32 | hello->server_id;
-    words[1] = hello->node;
-    return (uint32_t)cci__siphash(constant, words, 2) | 1;
-}
-
-/* Leaves a hello by stores alone: in a place that seems free, the check when all else is there. Who is overwritten by
- * another client that came to the same place, or is not answered, knocks again. */
-static int cci__sisci_leave_far_hello(cci__sisci_link *link, cci__sisci_door *door) {
-    const cci__sci_provider *sci = link->ep->sci;
-    uint32_t i, place = (uint32_t)cci__sci_random() % CCI__SISCI_HELLOS;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    cci__sci_sequence_t sequence = NULL;
-    cci__sisci_far_hello hello;
-    int arrived;
-    hello.node = link->ep->node;
-    hello.client_id = link->in_id;
-    hello.server_id = link->out_id;
-    for (i = 0; i < CCI__SISCI_HELLOS && cci__sisci_load(&door->far_hello[place].check) != 0; i++)
-        place = (place + 1) % CCI__SISCI_HELLOS;
-    sci->call.SCICreateMapSequence(link->door_map, &sequence, 0, &error);
-    if (error != CCI__SCI_ERR_OK) return 0;
-    arrived = sci->call.SCIStartSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
-    if (arrived) {
-        cci__sisci_store(&door->far_hello[place].node, hello.node);
-        cci__sisci_store(&door->far_hello[place].client_id, hello.client_id);
-        cci__sisci_store(&door->far_hello[place].server_id, hello.server_id);
-        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
-        cci__sisci_store(&door->far_hello[place].check, cci__sisci_check_of(&hello));
-        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
-        cci__sisci_store(&door->count, (uint32_t)cci__sci_random());
-        arrived = sci->call.SCICheckSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
-    }
-    sci->call.SCIRemoveSequence(sequence, 0, &error);
-    if (arrived) {
-        link->retry_ns = cci__sci_now() + 1000 * CCI__MS;
-        cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
-        link->knocks = 1;
-    }
-    return link->interrupt != NULL;
-}
-
 /* What lies in the server's memory is of another version: there is no use in asking again. */
 static void cci__sisci_refuse_version(cci__sisci *ep, const cci__sisci_link *link) {
     cci__sisci_conn *conn;
@@ -9873,7 +9070,7 @@ static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     link->name = cci__sisci_load_long(&door->name);
     link->knows_name = 1;
     cci__sisci_seek_all(ep, link);
-    if (ep->port) return cci__sisci_leave_far_hello(link, door);
+    if (ep->far) return ep->far->leave_hello(link, door);
     cci__sisci_note_owner(link);
     for (i = 0; i < CCI__SISCI_HELLOS && !link->hello; i++) {
         uint64_t none = 0;
@@ -9909,24 +9106,6 @@ static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t node, uint32_t clie
     cci__sisci_join(link, cci__sci_now());
 }
 
-/* 0: the rest has to wait. */
-static int cci__sisci_look_at_far_hellos(cci__sisci *ep) {
-    uint32_t i;
-    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
-        cci__sisci_far_hello *at = &ep->door->far_hello[i], hello;
-        hello.check = cci__sisci_load(&at->check);
-        if (hello.check == 0) continue;
-        if (ep->answers >= CCI__SISCI_ANSWERS) return 0;
-        hello.node = cci__sisci_load(&at->node);
-        hello.client_id = cci__sisci_load(&at->client_id);
-        hello.server_id = cci__sisci_load(&at->server_id);
-        cci__sisci_store(&at->check, 0);
-        if (hello.check == cci__sisci_check_of(&hello))
-            cci__sisci_answer_hello(ep, hello.node, hello.client_id, hello.server_id);
-    }
-    return 1;
-}
-
 /* Takes the hellos that are there; the rest waits while many are being answered. */
 static void cci__sisci_look_at_door(cci__sisci *ep) {
     uint32_t count = cci__sisci_load(&ep->door->count), i;
@@ -9937,7 +9116,7 @@ static void cci__sisci_look_at_door(cci__sisci *ep) {
         hello = __atomic_exchange_n(&ep->door->hello[i], 0, __ATOMIC_ACQ_REL);
         if (hello) cci__sisci_answer_hello(ep, CCI__SCI_NODE, (uint32_t)(hello >> 32), (uint32_t)hello);
     }
-    if (!ep->port || cci__sisci_look_at_far_hellos(ep)) ep->hellos = count;
+    if (!ep->far || ep->far->look_at_hellos(ep)) ep->hellos = count;
 }
 
 /* Can the kernel copy from the peer's memory to ours? */
@@ -9981,7 +9160,7 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
         card->slot_size != CCI__SISCI_SLOT_SIZE)
         return 0;
     used = cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count);
-    if (used > size || (link->mirror && !cci__sisci_make_mirror(link, used))) return 0;
+    if (used > size || (link->mirror && !link->ep->far->begin_mirror(link, used))) return 0;
     link->peer_mark = card->mark;
     link->peer_sleeps = card->sleeps != 0;
     link->out_lines = card->ring_lines;
@@ -10176,7 +9355,7 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
 
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
-    if (link->mirror) cci__sisci_step_mirror(link, now_ns);
+    if (link->mirror) ep->far->step(link, now_ns);
     if (link->knocks) cci__sisci_wake_peer(link);
     if (link->state < CCI__SISCI_OPEN && link->is_client && link->conn_count == 0) {
         cci__sisci_free_link(ep, link);
@@ -10942,7 +10121,7 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
     }
     earliest_ns = cci__min64(earliest_ns, ep->idle_ns);
     if (cci__sisci_must_look(ep)) earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__MS);
-    if (!ep->port) {
+    if (!ep->far) {
         /* after the names in the directory */
         earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__SCI_LOOK_MS * CCI__MS);
     }
@@ -11024,7 +10203,7 @@ static void cci__sisci_wake_up(cci__sisci *ep) {
     ep->sleeping = 0;
     cci__sisci_take_interrupts(ep);
     cci__sisci_tell_groups(ep, 0);
-    if (!ep->port) {
+    if (!ep->far) {
         cci__sisci_store(&ep->door->sleeps, 0);
         return;
     }
@@ -11140,7 +10319,7 @@ static int cci__sisci_follow_marks(cci__sisci *ep) {
 }
 
 static int cci__sisci_has_marks(const cci__sisci *ep) {
-    uint32_t i, words = ep->port ? 0 : (ep->mark_count + 63) / 64;
+    uint32_t i, words = ep->far ? 0 : (ep->mark_count + 63) / 64;
     for (i = 0; i < words; i++)
         if (__atomic_load_n(&ep->door->marks[i], __ATOMIC_RELAXED) != 0) return 1;
     return 0;
@@ -11162,7 +10341,7 @@ static int cci__sisci_has_work(cci__sisci_link *link) {
 
 /* How many links are looked at in each call, however idle. With many of them a mark costs less than the looks. */
 static inline uint32_t cci__sisci_most_hot(const cci__sisci *ep) {
-    return ep->port ? CCI__SISCI_HOT : ep->mark_count <= CCI__SISCI_FEW ? CCI__SISCI_FEW : CCI__SISCI_OF_MANY;
+    return ep->far ? CCI__SISCI_HOT : ep->mark_count <= CCI__SISCI_FEW ? CCI__SISCI_FEW : CCI__SISCI_OF_MANY;
 }
 
 /* There are more links than are looked at in each call: the peers of those to which nothing has happened for longest
@@ -11201,7 +10380,7 @@ static int cci__sisci_pump(cci__sisci *ep) {
     if (!cci__list_empty(&ep->cold) || (ep->mark_count > 0 && cci__sisci_is_sleeper(ep)))
         came |= cci__sisci_follow_marks(ep);
     if (ep->groups) came |= cci__sisci_hear_groups(ep);
-    if (!cci__list_empty(&ep->cold) && (ep->port || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
+    if (!cci__list_empty(&ep->cold) && (ep->far || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
     if (ep->hot_count > cci__sisci_most_hot(ep)) cci__sisci_leave_quiet_ones(ep);
     if (CCI__UNLIKELY(is_late)) (void)cci__sisci_timers(ep);
     cci__sisci_flush(ep);
@@ -11256,7 +10435,7 @@ static int cci__sisci_tell_sleep(cci__sisci_link *link) {
         link->told = 1;
         cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 1);
     }
-    return cci__sisci_confirm_sleep(link);
+    return link->ep->far->confirm_sleep(link);
 }
 
 /* Tells all peers that they must interrupt from now on; 0 if something came meanwhile. */
@@ -11265,7 +10444,7 @@ static int cci__sisci_lie_down(cci__sisci *ep) {
     if (ep->returned) return 0;
     for (at = ep->hot.next; at != &ep->hot; at = at->next)
         if (!cci__sisci_tell_sleep(CCI__CONTAINER(at, cci__sisci_link, node))) return 0;
-    if (!ep->port) cci__sisci_store(&ep->door->sleeps, 1);
+    if (!ep->far) cci__sisci_store(&ep->door->sleeps, 1);
     cci__sisci_tell_groups(ep, 1);
     CCI__SCI_FENCE(SEQ_CST); /* the words before this, the peers' stores after */
     if (cci__sisci_groups_have_work(ep) || cci__sisci_has_marks(ep)) return 0;
@@ -11459,7 +10638,7 @@ static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
         ep->door_map = NULL;
         return cci__sisci_lack("address space", CCI_ENOMEM);
     }
-    if (ep->port) memset(ep->door, 0, CCI__SISCI_DOOR_SIZE);
+    if (ep->far) memset(ep->door, 0, CCI__SISCI_DOOR_SIZE);
     if (!cci__sisci_make_interrupt(ep)) return cci__sisci_lack("descriptors for an interrupt", CCI_ERROR);
     ep->door->interrupt = ep->interrupt_number;
     ep->door->name = name;
@@ -11569,7 +10748,8 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     cci__endpoint_init(&ep->base, cci__sisci_engine(), device, fd != NULL);
     ep->base.api.ops = cci__sisci_ops();
     ep->base.api.forked = cci__sisci_forked;
-    ep->sci = ep->device.sci;
+    ep->far = ep->device.is_far ? cci__sisci_adapter() : NULL;
+    ep->sci = ep->far ? ep->far->provider() : &cci__sci_software;
     ep->adapter = ep->device.adapter;
     ep->is_sleeper = ep->base.has_fd || ep->device.progress_thread;
     ep->epoll = ep->self = ep->timer = -1;
@@ -11775,7 +10955,7 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
     if (status == CCI_SUCCESS && is_group != (node == CCI__SCI_BROADCAST_NODEID)) status = CCI_EINVAL;
     if (status == CCI_SUCCESS && ep->sci == &cci__sci_software && node != CCI__SCI_NODE && !is_group)
         status = CCI_EADDRNOTAVAIL; /* there is no other */
-    if (status == CCI_SUCCESS && ep->sci != &cci__sci_software && is_group) status = CCI_ERR_NOT_IMPLEMENTED;
+    if (status == CCI_SUCCESS && ep->far && is_group) status = CCI_ERR_NOT_IMPLEMENTED;
     if (status != CCI_SUCCESS) return status;
     cci__sisci_lock(ep);
     status = is_group ? cci__sisci_join_group(ep, service, attribute, context, timeout_ns)
@@ -12116,7 +11296,7 @@ static int cci__sisci_set_recv_count(cci__endpoint_t *base, uint32_t count) {
 static const cci_caps_t *cci__sisci_caps_of(const cci__sisci_device *d) {
     static const cci_caps_t table[] = {CCI__SISCI_CAPS(CCI_CAN_MULTICAST | CCI_CAN_RMA_SHARED),
                                        CCI__SISCI_CAPS(CCI_CAN_MULTICAST), CCI__SISCI_CAPS(0)};
-    return &table[d->sci != &cci__sci_software ? 2 : d->rma_mode >= CCI__SISCI_RMA_COPY];
+    return &table[d->is_far ? 2 : d->rma_mode >= CCI__SISCI_RMA_COPY];
 }
 
 static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
@@ -12359,7 +11539,7 @@ static int cci__sisci_rma_alloc(cci_endpoint_base_t *base, uint64_t length, void
     cci__sisci *ep = (cci__sisci *)(void *)base;
     cci__sisci_shared *made;
     int status;
-    if (ep->port || ep->device.rma_mode >= CCI__SISCI_RMA_COPY || length > UINT32_MAX - 4095)
+    if (ep->far || ep->device.rma_mode >= CCI__SISCI_RMA_COPY || length > UINT32_MAX - 4095)
         return CCI_ERR_NOT_IMPLEMENTED;
     cci__sisci_lock(ep);
     status = cci__sisci_share(ep, length, &made);
@@ -12494,7 +11674,7 @@ typedef struct cci__sisci_rma_call {
 static int cci__sisci_aim(cci__sisci *ep, cci__sisci_item *item, const cci__sisci_rma_call *call) {
     (void)cci__sisci_parse_handle(call->local, &item->local_key, &item->local_region);
     item->is_shared = (uint8_t)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
-    item->is_shared &= ep->port == NULL;
+    item->is_shared &= ep->far == NULL;
     item->check = item->is_shared ? cci__sisci_check(item->remote_key) : 0;
     item->local_offset = call->local_offset;
     item->remote_offset = call->remote_offset;
@@ -12722,37 +11902,8 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
  * thread at a time, under the lock of >>core.
  * ================================================================================================================== */
 
-/* The library of an adapter: one per process, opened when a device asks for it, and never closed, since it has threads
- * of its own. The functions of devices are called by one thread at a time. */
-static struct {
-    cci__sci_provider provider;
-    char path[256];
-    int is_open;
-} cci__sisci_library;
-
-/* NULL, or why the library can't be used. */
-static const char *cci__sisci_open_library(const char *path) {
-    const char *fault;
-    if (cci__sisci_library.is_open) {
-        return strcmp(path, cci__sisci_library.path) == 0 ? NULL
-                                                          : "this process has opened another library of an adapter";
-    }
-    snprintf(cci__sisci_library.path, sizeof cci__sisci_library.path, "%s", path);
-    fault = cci__sci_load(&cci__sisci_library.provider, *path ? path : NULL);
-    cci__sisci_library.is_open = fault == NULL;
-    return fault;
-}
-
-static int cci__sisci_has_adapter(const cci__sisci_device *d) {
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    unsigned int node;
-    d->sci->call.SCIGetLocalNodeId(d->adapter, &node, 0, &error);
-    return error == CCI__SCI_ERR_OK;
-}
-
 static void cci__sisci_default_device(cci__sisci_device *d) {
     memset(d, 0, sizeof *d);
-    d->sci = &cci__sci_software;
     d->ring_bytes = 65536;
     d->block_count = 64;
     d->max_send_size = 8192;
@@ -12870,23 +12021,23 @@ static const char *cci__sisci_take_key(void *user, int index, const char *key, c
     if (strcmp(key, "library") == 0) {
         section->library = value;
         section->library_key = index;
-        return length > 0 && length < sizeof cci__sisci_library.path ? NULL : "a path of 1 to 255 bytes";
+        return length > 0 && length < CCI__SISCI_PATH ? NULL : "a path of 1 to 255 bytes";
     }
     if (strcmp(key, "provider") == 0) {
         section->has_provider = 1;
-        d->sci = strcmp(value, "vendor") == 0 ? &cci__sisci_library.provider : &cci__sci_software;
-        return d->sci != &cci__sci_software || strcmp(value, "software") == 0 ? NULL : "software or vendor";
+        d->is_far = strcmp(value, "vendor") == 0;
+        return d->is_far || strcmp(value, "software") == 0 ? NULL : "software or vendor";
     }
     return strcmp(key, "rma") == 0 ? cci__sisci_take_rma_mode(d, value) : "";
 }
 
 /* A device of an adapter is up when its library can be opened and has the adapter; gives why it is not. */
 static const char *cci__sisci_bring_up(cci_device_desc_t *desc, const char *path) {
+    const cci__sisci_far *far = cci__sisci_adapter();
     cci__sisci_device d;
-    const char *fault;
+    const char *fault = "this program is compiled without CCI_SISCI_ADAPTER";
     memcpy(&d, desc->data, sizeof d);
-    fault = cci__sisci_open_library(path);
-    if (!fault && !cci__sisci_has_adapter(&d)) fault = "it has no such adapter";
+    if (far) fault = far->bring_up(d.adapter, path);
     desc->up = fault == NULL;
     desc->info = fault ? fault : "an adapter of SISCI";
     return fault;
@@ -12896,7 +12047,7 @@ static void cci__sisci_refresh(const cci_transport_t *self, cci_device_desc_t *d
     cci__sisci_device d;
     (void)self;
     memcpy(&d, desc->data, sizeof d);
-    if (d.sci != &cci__sci_software) (void)cci__sisci_bring_up(desc, cci__sisci_library.path);
+    if (d.is_far) (void)cci__sisci_bring_up(desc, NULL);
 }
 
 static int cci__sisci_configure(const cci_transport_t *self, const char *name, const char *const *keys,
@@ -12911,8 +12062,8 @@ static int cci__sisci_configure(const cci_transport_t *self, const char *name, c
     section.library_key = section.adapter_key = -1;
     status = cci_take_keys(self, keys, cci__sisci_take_key, &section, bad_key, why, why_size);
     if (status != CCI_SUCCESS) return status;
-    if (section.library_key >= 0 && !section.has_provider) d->sci = &cci__sisci_library.provider;
-    if (d->sci == &cci__sci_software && (section.library_key >= 0 || d->adapter != 0)) {
+    if (section.library_key >= 0 && !section.has_provider) d->is_far = 1;
+    if (!d->is_far && (section.library_key >= 0 || d->adapter != 0)) {
         *bad_key = section.library_key >= 0 ? section.library_key : section.adapter_key;
         snprintf(why, why_size, "%s: the software has none", section.library_key >= 0 ? "library" : "adapter");
         return CCI_EINVAL;
@@ -12922,7 +12073,7 @@ static int cci__sisci_configure(const cci_transport_t *self, const char *name, c
 #endif
     cci__sisci_describe(desc, d, name);
     desc->priority = 50;
-    if (d->sci != &cci__sci_software && (fault = cci__sisci_bring_up(desc, section.library)) != NULL) {
+    if (d->is_far && (fault = cci__sisci_bring_up(desc, section.library)) != NULL) {
         char text[400];
         snprintf(text, sizeof text, "device %s is down: %s: %s", name,
                  *section.library ? section.library : "libsisci.so", fault);
@@ -12939,8 +12090,1012 @@ static
         cci__sisci_create,
 };
 
+/* ==================================================================================================================
+ * >>sisci-adapter
+ *
+ * Only where a link leads through an adapter: `out` is then a copy of the peer's inbox in our memory, the mirror.
+ * Whatever is written there is stored through the adapter afterwards: a record's bytes, a flush, its first word, a
+ * flush.
+ *   Stores can be lost. SCICheckSequence is asked every two milliseconds while something was stored, and before an
+ * endpoint sleeps. After an error, and after SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence succeeds;
+ * then the whole mirror is stored again, which changes nothing that had arrived. So a message comes once and late, or
+ * never, and then its operation says so.
+ *   Callbacks run in threads of the library and without the endpoint's lock: they set bits of the mirror's `news` and
+ * write to the endpoint's eventfd. A callback can come after its link has ended, so mirrors live as long as the device.
+ * ================================================================================================================== */
+
+#ifdef CCI_SISCI_ADAPTER
+
+/* What callbacks of an adapter's library set, in threads of that library. */
+enum {
+    CCI__SISCI_IN_JOINED = 1,
+    CCI__SISCI_IN_LOST = 2,
+    CCI__SISCI_OUT_LOST = 4,
+    CCI__SISCI_DOOR_LOST = 8,
+    CCI__SISCI_DOWN = 16,
+    CCI__SISCI_UP = 32
+};
+#define CCI__SISCI_NEWS 0xffffffu
+#define CCI__SISCI_TAGS 256u
+
+/* What a link has when it leads through an adapter. Then link->out is a copy of the peer's inbox in our memory:
+ * whatever is written there is stored in the peer's afterwards, and once more when the adapter has lost it on the
+ * way. A callback may come when its object is gone: so mirrors live as long as the device, and callbacks name the
+ * generation in the low bits of their argument. */
+typedef struct cci__sisci_mirror {
+    uint32_t news; /* a byte of generation, and what has happened */
+    struct cci__sisci_mirror *next;
+    struct cci__sisci_port *port;
+    cci__sci_local_segment_t left; /* could not be removed yet */
+    cci__sci_sequence_t sequence;
+    uint8_t *map, *memory;
+    size_t size_bytes;
+    uint64_t check_ns;
+    int stored; /* since the adapter was last asked whether it has lost anything */
+    int paused; /* nothing is stored until the way is open again: `down` says that we will be told */
+    int down;
+} cci__sisci_mirror;
+
+/* An adapter's device, with all that callbacks may reach. It is closed when peers have let go of what was theirs. */
+typedef struct cci__sisci_port {
+    struct cci__sisci_port *next;
+    const cci__sci_provider *sci;
+    cci__sci_desc_t sd;
+    cci__sci_local_interrupt_t interrupt;
+    cci__sisci_mirror *unused, *left;
+    uint64_t retry_ns; /* when what is left is looked at again */
+    int bell;          /* an eventfd: callbacks write to it */
+} cci__sisci_port;
+
+/* Stores what is in our copy of the peer's inbox, by whole words: offset and size are multiples of 4. */
+static void cci__sisci_copy_far(const cci__sisci_mirror *m, size_t at, size_t size) {
+    size_t end = at + size;
+    uint64_t two;
+    uint32_t one;
+    while (at < end) {
+        if ((at & 4) || end - at < 8) {
+            memcpy(&one, m->memory + at, sizeof one);
+            *(volatile uint32_t *)(void *)(m->map + at) = one;
+            at += sizeof one;
+        } else {
+            memcpy(&two, m->memory + at, sizeof two);
+            *(volatile uint64_t *)(void *)(m->map + at) = two;
+            at += sizeof two;
+        }
+    }
+}
+
+/* What was stored before this arrives before what is stored after it. */
+static void cci__sisci_flush_far(const cci__sisci_mirror *m) {
+    m->port->sci->call.SCIFlush(m->sequence, m->port->sci->flag.FLUSH_CPU_BUFFERS_ONLY);
+}
+
+/* Bytes that a record or a word tells of, which comes next and flushes them. */
+static void cci__sisci_push_far(const cci__sisci_link *link, const void *from, size_t size) {
+    const cci__sisci_mirror *m = link->mirror;
+    if (!m->paused) cci__sisci_copy_far(m, (size_t)((const uint8_t *)from - m->memory), (size + 7) & ~(size_t)7);
+}
+
+/* A record: its first word when all else is there. */
+static void cci__sisci_push_record(cci__sisci_link *link, const uint8_t *record, uint32_t lines) {
+    cci__sisci_mirror *m = link->mirror;
+    size_t at = (size_t)(record - m->memory);
+    if (m->paused) return;
+    cci__sisci_copy_far(m, at + 4, (size_t)lines * CCI__SISCI_LINE - 4);
+    cci__sisci_flush_far(m);
+    cci__sisci_copy_far(m, at, 4);
+    cci__sisci_flush_far(m);
+    m->stored = 1;
+}
+
+/* Stores all of it, in the same order. What had arrived before is overwritten with what it is. */
+static void cci__sisci_push_all(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    size_t ring = CCI__SISCI_AT_RING, blocks = (size_t)(link->out_blocks - link->out), at;
+    cci__sisci_copy_far(m, blocks, m->size_bytes - blocks);
+    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE)
+        cci__sisci_copy_far(m, at + 4, CCI__SISCI_LINE - 4);
+    cci__sisci_flush_far(m);
+    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE) cci__sisci_copy_far(m, at, 4);
+    cci__sisci_copy_far(m, CCI__SISCI_AT_ACK, ring - CCI__SISCI_AT_ACK);
+    cci__sisci_flush_far(m);
+}
+
+static void cci__sisci_pause(cci__sisci_link *link) {
+    if (!link->mirror->paused) {
+        link->mirror->paused = 1;
+        link->ep->paused++;
+    }
+}
+
+/* Has all arrived? Waits until it has, a microsecond or two. */
+static int cci__sisci_has_arrived(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    m->stored = 0;
+    return m->port->sci->call.SCICheckSequence(m->sequence, 0, &error) == CCI__SCI_SEQ_OK && error == CCI__SCI_ERR_OK;
+}
+
+/* Sees that the word arrives that says that we sleep. The answer to a load comes after all that the peer had stored
+ * when it did not see that word: then we see that. 0: the way has closed. */
+static int cci__sisci_confirm_sleep(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    if (m->paused || !m->stored) return 1;
+    if (!cci__sisci_has_arrived(link)) {
+        cci__sisci_pause(link);
+        return 0;
+    }
+    m->port->sci->call.SCIFlushReadBuffers(m->sequence);
+    (void)*(volatile uint32_t *)(void *)(m->map + CCI__SISCI_AT_SLEEP);
+    return 1;
+}
+
+static void cci__sisci_push_word(const cci__sisci_link *link, size_t at) {
+    cci__sisci_mirror *m = link->mirror;
+    if (m->paused) return;
+    cci__sisci_copy_far(m, at, 4);
+    cci__sisci_flush_far(m);
+    m->stored = 1;
+}
+
+static void cci__sisci_push_long(const cci__sisci_link *link, size_t at) {
+    cci__sisci_mirror *m = link->mirror;
+    if (m->paused) return;
+    cci__sisci_flush_far(m);
+    cci__sisci_copy_far(m, at, 8);
+    cci__sisci_flush_far(m);
+    m->stored = 1;
+}
+
+/* Is the way open again? Then all that may have been lost is stored once more. */
+static void cci__sisci_resume(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (m->port->sci->call.SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK)
+        return;
+    cci__sisci_push_all(link);
+    if (!cci__sisci_has_arrived(link)) return;
+    m->paused = 0;
+    link->ep->paused--;
+    m->stored = 1; /* the word that says that we sleep, perhaps */
+    (void)cci__sisci_confirm_sleep(link);
+    cci__sisci_touch(link);
+}
+
+static void cci__sisci_ring(const cci__sisci_port *port) {
+    uint64_t one = 1;
+    ssize_t n = write(port->bell, &one, sizeof one);
+    (void)n; /* it rings already */
+}
+
+static cci__sci_callback_action_t cci__sisci_note(void *arg, uint32_t set, uint32_t clear) {
+    uint32_t tag = (uint32_t)((uintptr_t)arg % CCI__SISCI_TAGS), was;
+    cci__sisci_mirror *m = (cci__sisci_mirror *)(void *)((char *)arg - tag);
+    was = CCI__SCI_LOAD(m->news);
+    do {
+        if (was >> 24 != tag) return CCI__SCI_CALLBACK_CONTINUE; /* that was another link */
+    } while (!__atomic_compare_exchange_n(&m->news, &was, (was & ~clear) | set, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    cci__sisci_ring(m->port);
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static cci__sci_callback_action_t cci__sisci_far_door(void *arg, cci__sci_remote_segment_t segment,
+                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    (void)segment, (void)status;
+    return reason == CCI__SCI_CB_DISCONNECT || reason == CCI__SCI_CB_LOST
+               ? cci__sisci_note(arg, CCI__SISCI_DOOR_LOST, 0)
+               : CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static cci__sci_callback_action_t cci__sisci_far_out(void *arg, cci__sci_remote_segment_t segment,
+                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    (void)segment, (void)status;
+    switch (reason) {
+    case CCI__SCI_CB_NOT_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_DOWN, CCI__SISCI_UP);
+    case CCI__SCI_CB_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_UP, 0);
+    case CCI__SCI_CB_DISCONNECT:
+    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_OUT_LOST, 0);
+    default: return CCI__SCI_CALLBACK_CONTINUE;
+    }
+}
+
+static cci__sci_callback_action_t cci__sisci_far_in(void *arg, cci__sci_local_segment_t segment,
+                                                    cci__sci_segment_cb_reason_t reason, unsigned int node,
+                                                    unsigned int adapter, cci__sci_error_t status) {
+    (void)segment, (void)node, (void)adapter, (void)status;
+    switch (reason) {
+    case CCI__SCI_CB_CONNECT: return cci__sisci_note(arg, CCI__SISCI_IN_JOINED, 0);
+    case CCI__SCI_CB_DISCONNECT:
+    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_IN_LOST, 0);
+    default: /* when the way is closed, who stores finds out */ return CCI__SCI_CALLBACK_CONTINUE;
+    }
+}
+
+static cci__sci_callback_action_t cci__sisci_far_interrupt(void *arg, cci__sci_local_interrupt_t interrupt,
+                                                           cci__sci_error_t status) {
+    (void)interrupt, (void)status;
+    cci__sisci_ring((const cci__sisci_port *)arg);
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+/* Makes callbacks that are still under way find nobody. */
+static void cci__sisci_forget_news(cci__sisci_mirror *m) {
+    uint32_t was = CCI__SCI_LOAD(m->news);
+    CCI__SCI_STORE(m->news, (was & ~CCI__SISCI_NEWS) + CCI__SISCI_NEWS + 1);
+}
+
+static void *cci__sisci_callback_arg(cci__sisci_mirror *m) {
+    return (char *)m + (CCI__SCI_LOAD(m->news) >> 24);
+}
+
+/* Not from cci_alloc(): it may have to outlive cci_finalize(). */
+static cci__sisci_mirror *cci__sisci_take_mirror(cci__sisci_port *port) {
+    cci__sisci_mirror *m = port->unused;
+    void *memory;
+    if (m) {
+        port->unused = m->next;
+        return m;
+    }
+    if (posix_memalign(&memory, CCI__SISCI_TAGS, sizeof *m) != 0) return NULL;
+    m = (cci__sisci_mirror *)memory;
+    memset(m, 0, sizeof *m);
+    m->port = port;
+    return m;
+}
+
+static void cci__sisci_drop_mirror(cci__sisci_mirror *m) {
+    cci__sisci_forget_news(m);
+    m->next = m->port->unused;
+    m->port->unused = m;
+}
+
+/* Peers are told to go; the segment can be removed when they have. 0: not yet. */
+static int cci__sisci_remove_far(const cci__sisci_port *port, cci__sci_local_segment_t segment, uint32_t adapter) {
+    cci__sci_error_t error;
+    port->sci->call.SCISetSegmentUnavailable(segment, adapter,
+                                             port->sci->flag.NOTIFY | port->sci->flag.FORCE_DISCONNECT, &error);
+    error = CCI__SCI_ERR_OK;
+    port->sci->call.SCIRemoveSegment(segment, 0, &error);
+    return error != CCI__SCI_ERR_BUSY;
+}
+
+static void cci__sisci_remove_left(cci__sisci_port *port) {
+    cci__sisci_mirror **at = &port->left, *m;
+    port->retry_ns = cci__sci_now() + 10 * CCI__MS;
+    while ((m = *at) != NULL) {
+        cci__sci_error_t error = CCI__SCI_ERR_OK;
+        port->sci->call.SCIRemoveSegment(m->left, 0, &error);
+        if (error == CCI__SCI_ERR_BUSY) {
+            at = &m->next;
+            continue;
+        }
+        *at = m->next;
+        cci__sisci_drop_mirror(m);
+    }
+}
+
+/* Closes the device; 0 if peers still have something of it. */
+static int cci__sisci_close_port(cci__sisci_port *port) {
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (port->interrupt) {
+        port->sci->call.SCIRemoveInterrupt(port->interrupt, 0, &error);
+        if (error == CCI__SCI_ERR_BUSY) return 0;
+        port->interrupt = NULL;
+    }
+    cci__sisci_remove_left(port);
+    if (port->left) return 0;
+    error = CCI__SCI_ERR_OK;
+    if (port->sd) port->sci->call.SCIClose(port->sd, 0, &error);
+    if (error == CCI__SCI_ERR_BUSY) return 0;
+    while (port->unused) {
+        cci__sisci_mirror *m = port->unused;
+        port->unused = m->next;
+        free(m);
+    }
+    close(port->bell);
+    free(port);
+    return 1;
+}
+
+/* Devices of endpoints that are gone; the next endpoint that comes or goes tries to close them again. */
+static cci__sisci_port *cci__sisci_left_ports;
+static int cci__sisci_left_lock;
+
+static void cci__sisci_close_left_ports(cci__sisci_port *another) {
+    cci__sisci_port **at = &cci__sisci_left_ports;
+    while (__atomic_exchange_n(&cci__sisci_left_lock, 1, __ATOMIC_ACQUIRE)) (void)sched_yield();
+    if (another) {
+        another->next = cci__sisci_left_ports;
+        cci__sisci_left_ports = another;
+    }
+    while (*at) {
+        cci__sisci_port *port = *at, *next = port->next;
+        if (cci__sisci_close_port(port))
+            *at = next;
+        else
+            at = &port->next;
+    }
+    __atomic_store_n(&cci__sisci_left_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Opens an adapter's device; a status. */
+static int cci__sisci_open_port(cci__sisci *ep) {
+    cci__sisci_port *port = (cci__sisci_port *)calloc(1, sizeof *port);
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    cci__sisci_close_left_ports(NULL);
+    if (!port) return CCI_ENOMEM;
+    port->sci = ep->sci;
+    port->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (port->bell < 0) {
+        free(port);
+        return CCI_ERROR;
+    }
+    ep->port = port;
+    ep->sci->call.SCIOpen(&port->sd, ep->sci->flag.THREAD_SAFE, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        port->sd = NULL;
+        return CCI_ENODEV;
+    }
+    ep->sd = port->sd;
+    ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
+    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
+}
+
+/* The peer's inbox, mapped at link->out, gets its copy. Its first bytes are the card. 0: it can't be used. */
+static int cci__sisci_make_mirror(cci__sisci_link *link, size_t size) {
+    cci__sisci_mirror *m = link->mirror;
+    const cci__sci_functions *call = &m->port->sci->call;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    m->map = link->out;
+    m->size_bytes = size;
+    m->memory = NULL;
+    link->out = NULL;
+    if (memory == MAP_FAILED) return 0;
+    call->SCICreateMapSequence(link->out_map, &m->sequence, 0, &error);
+    if (error != CCI__SCI_ERR_OK) m->sequence = NULL;
+    if (!m->sequence || call->SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
+        (void)munmap(memory, size);
+        return 0;
+    }
+    m->memory = link->out = (uint8_t *)memory;
+    return 1;
+}
+
+static void cci__sisci_free_mirror(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sci_error_t error;
+    if (!m) return;
+    if (m->sequence) {
+        m->port->sci->call.SCIRemoveSequence(m->sequence, 0, &error);
+        m->sequence = NULL;
+    }
+    if (m->memory) (void)munmap(m->memory, m->size_bytes);
+    link->ep->paused -= (uint32_t)m->paused;
+    m->memory = m->map = NULL;
+    m->stored = m->paused = m->down = 0;
+}
+
+/* The adapter can't reach the peer for the time being, or can again; or both since the last look. */
+static void cci__sisci_suspend(cci__sisci_link *link, uint32_t bits) {
+    cci__sisci *ep = link->ep;
+    uint32_t index = link->conns;
+    while (index != CCI__CONN_NONE) {
+        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
+        index = conn->after;
+        if (conn->closing) continue;
+        if (bits & CCI__SISCI_DOWN) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 1);
+        if (bits & CCI__SISCI_UP) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 0);
+    }
+}
+
+/* Takes what callbacks have told. */
+static void cci__sisci_take_news(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    uint32_t bits = CCI__SCI_LOAD(m->news) & CCI__SISCI_NEWS;
+    if (bits == 0) return;
+    (void)__atomic_fetch_and(&m->news, ~bits, __ATOMIC_ACQ_REL);
+    link->news.attached = bits & CCI__SISCI_IN_LOST ? -1 : bits & CCI__SISCI_IN_JOINED ? 1 : link->news.attached;
+    link->news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->news.out;
+    link->news.door = bits & CCI__SISCI_DOOR_LOST ? -1 : link->news.door;
+    if (bits & (CCI__SISCI_DOWN | CCI__SISCI_UP)) cci__sisci_suspend(link, bits);
+    if (bits & CCI__SISCI_DOWN) {
+        m->down = 1;
+        if (m->memory) cci__sisci_pause(link);
+    }
+    if (bits & CCI__SISCI_UP) {
+        m->down = 0;
+        m->check_ns = 0;
+    }
+}
+
+/* Asks the adapter now and then whether stores were lost, and stores them again. */
+static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sisci_take_news(link);
+    if (!m->memory || m->check_ns > now_ns || !(m->stored || m->paused)) return;
+    m->check_ns = now_ns + 2 * CCI__MS;
+    if (m->down)
+        cci__sisci_pause(link);
+    else if (m->paused)
+        cci__sisci_resume(link);
+    else if (!cci__sisci_has_arrived(link))
+        cci__sisci_pause(link);
+}
+
+/* ---- what the software does otherwise ---- */
+
+static int cci__sisci_make_far_interrupt(cci__sisci *ep) {
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    ep->sci->call.SCICreateInterrupt(ep->sd, &ep->port->interrupt, ep->adapter, &ep->interrupt_number,
+                                     cci__sisci_far_interrupt, ep->port, ep->sci->flag.USE_CALLBACK, &error);
+    if (error != CCI__SCI_ERR_OK) ep->port->interrupt = NULL;
+    return error == CCI__SCI_ERR_OK;
+}
+
+/* It may be closed later: peers have something of it. */
+static void cci__sisci_leave_port(cci__sisci *ep) {
+    if (ep->port) cci__sisci_close_left_ports(ep->port);
+}
+
+static int cci__sisci_far_event_fd(const cci__sisci *ep) {
+    return ep->port->bell;
+}
+
+static void cci__sisci_take_far_interrupts(const cci__sisci *ep) {
+    uint64_t ignored;
+    ssize_t n = read(ep->port->bell, &ignored, sizeof ignored);
+    (void)n;
+}
+
+/* Removes what peers have let go of. */
+static void cci__sisci_hear_far(const cci__sisci *ep) {
+    if (ep->port->left && ep->port->retry_ns <= cci__sci_now()) cci__sisci_remove_left(ep->port);
+}
+
+/* Makes a segment; a number of 0 becomes one that is free: with a library's flags we would not learn the number. */
+static cci__sci_error_t cci__sisci_make_far_segment(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id,
+                                                    size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
+    unsigned int flags = callback ? ep->sci->flag.USE_CALLBACK : 0u, tries;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    for (tries = 0; tries < 16; tries++) {
+        uint32_t number = *id ? *id : (uint32_t)cci__sci_random() | 1;
+        ep->sci->call.SCICreateSegment(ep->sd, segment, number, (unsigned int)size, callback, arg, flags, &error);
+        if (error == CCI__SCI_ERR_OK) {
+            *id = number;
+            return error;
+        }
+        if (*id || error != CCI__SCI_ERR_SEGMENTID_USED) break;
+    }
+    *segment = NULL;
+    return error;
+}
+
+static void cci__sisci_remove_far_later(cci__sisci_port *port, cci__sisci_mirror *m, cci__sci_local_segment_t segment) {
+    m->left = segment;
+    m->next = port->left;
+    port->left = m;
+}
+
+static void cci__sisci_remove_far_door(cci__sisci *ep) {
+    cci__sisci_mirror *m;
+    if (!cci__sisci_remove_far(ep->port, ep->door_segment, ep->adapter) &&
+        (m = cci__sisci_take_mirror(ep->port)) != NULL)
+        cci__sisci_remove_far_later(ep->port, m, ep->door_segment);
+}
+
+static void cci__sisci_remove_far_inbox(cci__sisci_link *link) {
+    cci__sisci *ep = link->ep;
+    cci__sisci_mirror *m = link->mirror;
+    cci__sisci_forget_news(m);
+    if (!cci__sisci_remove_far(ep->port, link->in_segment, ep->adapter)) {
+        cci__sisci_remove_far_later(ep->port, m, link->in_segment);
+        link->mirror = NULL;
+    }
+}
+
+/* The manual says both that a callback tells how an asynchronous connect ended and that it does not: so this
+ * waits for the other node, but not long. */
+static int cci__sisci_connect_far(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id) {
+    cci__sisci *ep = link->ep;
+    int is_door = segment == &link->door_segment;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    ep->sci->call.SCIConnectSegment(
+        ep->sd, segment, link->peer_node, id, ep->adapter, is_door ? cci__sisci_far_door : cci__sisci_far_out,
+        cci__sisci_callback_arg(link->mirror), CCI__SISCI_CONNECT_MS, ep->sci->flag.USE_CALLBACK, &error);
+    if (error != CCI__SCI_ERR_OK) *segment = NULL;
+    *(is_door ? &link->news.door : &link->news.out) = *segment ? 1 : -1;
+    return 1;
+}
+
+static void cci__sisci_connect_far_interrupt(cci__sisci_link *link, unsigned int number) {
+    cci__sisci *ep = link->ep;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    ep->sci->call.SCIConnectInterrupt(ep->sd, &link->interrupt, link->peer_node, ep->adapter, number,
+                                      CCI__SISCI_CONNECT_MS, 0, &error);
+    link->interrupt = error == CCI__SCI_ERR_OK ? link->interrupt : NULL;
+}
+
+static void cci__sisci_finish_stores(const cci__sisci_link *link) {
+    if (link->mirror->sequence) link->ep->sci->call.SCIStoreBarrier(link->mirror->sequence, 0);
+}
+
+static cci__sci_error_t cci__sisci_make_far_inbox(cci__sisci_link *link, size_t size) {
+    cci__sisci *ep = link->ep;
+    if (!link->mirror && (link->mirror = cci__sisci_take_mirror(ep->port)) == NULL) return CCI__SCI_ERR_NOSPC;
+    return cci__sisci_make_far_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_far_in,
+                                       cci__sisci_callback_arg(link->mirror));
+}
+
+static uint32_t cci__sisci_check_of(const cci__sisci_far_hello *hello) {
+    static const uint64_t constant[2] = {UINT64_C(0x13198a2e03707344), UINT64_C(0x243f6a8885a308d3)};
+    uint64_t words[2];
+    words[0] = (uint64_t)hello->client_id << 32 | hello->server_id;
+    words[1] = hello->node;
+    return (uint32_t)cci__siphash(constant, words, 2) | 1;
+}
+
+/* Leaves a hello by stores alone: in a place that seems free, the check when all else is there. Who is overwritten by
+ * another client that came to the same place, or is not answered, knocks again. */
+static int cci__sisci_leave_far_hello(cci__sisci_link *link, cci__sisci_door *door) {
+    const cci__sci_provider *sci = link->ep->sci;
+    uint32_t i, place = (uint32_t)cci__sci_random() % CCI__SISCI_HELLOS;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    cci__sci_sequence_t sequence = NULL;
+    cci__sisci_far_hello hello;
+    int arrived;
+    hello.node = link->ep->node;
+    hello.client_id = link->in_id;
+    hello.server_id = link->out_id;
+    for (i = 0; i < CCI__SISCI_HELLOS && cci__sisci_load(&door->far_hello[place].check) != 0; i++)
+        place = (place + 1) % CCI__SISCI_HELLOS;
+    sci->call.SCICreateMapSequence(link->door_map, &sequence, 0, &error);
+    if (error != CCI__SCI_ERR_OK) return 0;
+    arrived = sci->call.SCIStartSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
+    if (arrived) {
+        cci__sisci_store(&door->far_hello[place].node, hello.node);
+        cci__sisci_store(&door->far_hello[place].client_id, hello.client_id);
+        cci__sisci_store(&door->far_hello[place].server_id, hello.server_id);
+        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
+        cci__sisci_store(&door->far_hello[place].check, cci__sisci_check_of(&hello));
+        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
+        cci__sisci_store(&door->count, (uint32_t)cci__sci_random());
+        arrived = sci->call.SCICheckSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
+    }
+    sci->call.SCIRemoveSequence(sequence, 0, &error);
+    if (arrived) {
+        link->retry_ns = cci__sci_now() + 1000 * CCI__MS;
+        cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
+        link->knocks = 1;
+    }
+    return link->interrupt != NULL;
+}
+
+/* 0: the rest has to wait. */
+static int cci__sisci_look_at_far_hellos(cci__sisci *ep) {
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
+        cci__sisci_far_hello *at = &ep->door->far_hello[i], hello;
+        hello.check = cci__sisci_load(&at->check);
+        if (hello.check == 0) continue;
+        if (ep->answers >= CCI__SISCI_ANSWERS) return 0;
+        hello.node = cci__sisci_load(&at->node);
+        hello.client_id = cci__sisci_load(&at->client_id);
+        hello.server_id = cci__sisci_load(&at->server_id);
+        cci__sisci_store(&at->check, 0);
+        if (hello.check == cci__sisci_check_of(&hello))
+            cci__sisci_answer_hello(ep, hello.node, hello.client_id, hello.server_id);
+    }
+    return 1;
+}
+
+/* ---- the library ---- */
+
+/* The library of an adapter: one per process, opened when a device asks for it, and never closed, since it has threads
+ * of its own. The functions of devices are called by one thread at a time. */
+static struct {
+    cci__sci_provider provider;
+    char path[CCI__SISCI_PATH];
+    int is_open;
+} cci__sisci_library;
+
+/* NULL, or why the library can't be used. */
+static const char *cci__sisci_open_library(const char *path) {
+    const char *fault;
+    if (cci__sisci_library.is_open) {
+        return strcmp(path, cci__sisci_library.path) == 0 ? NULL
+                                                          : "this process has opened another library of an adapter";
+    }
+    snprintf(cci__sisci_library.path, sizeof cci__sisci_library.path, "%s", path);
+    fault = cci__sci_load(&cci__sisci_library.provider, *path ? path : NULL);
+    cci__sisci_library.is_open = fault == NULL;
+    return fault;
+}
+
+static const cci__sci_provider *cci__sisci_library_provider(void) {
+    return &cci__sisci_library.provider;
+}
+
+/* NULL, or why there is no such adapter. The path is NULL for the library that was asked for before. */
+static const char *cci__sisci_find_adapter(uint32_t adapter, const char *path) {
+    const char *fault = cci__sisci_open_library(path ? path : cci__sisci_library.path);
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    unsigned int node;
+    if (fault) return fault;
+    cci__sisci_library.provider.call.SCIGetLocalNodeId(adapter, &node, 0, &error);
+    return error == CCI__SCI_ERR_OK ? NULL : "it has no such adapter";
+}
+
+static const cci__sisci_far *cci__sisci_adapter(void) {
+    static const cci__sisci_far table = {cci__sisci_find_adapter,
+                                         cci__sisci_library_provider,
+                                         cci__sisci_open_port,
+                                         cci__sisci_leave_port,
+                                         cci__sisci_make_far_interrupt,
+                                         cci__sisci_far_event_fd,
+                                         cci__sisci_take_far_interrupts,
+                                         cci__sisci_hear_far,
+                                         cci__sisci_make_far_segment,
+                                         cci__sisci_remove_far_door,
+                                         cci__sisci_look_at_far_hellos,
+                                         cci__sisci_leave_far_hello,
+                                         cci__sisci_make_far_inbox,
+                                         cci__sisci_remove_far_inbox,
+                                         cci__sisci_connect_far,
+                                         cci__sisci_connect_far_interrupt,
+                                         cci__sisci_make_mirror,
+                                         cci__sisci_free_mirror,
+                                         cci__sisci_drop_mirror,
+                                         cci__sisci_step_mirror,
+                                         cci__sisci_push_far,
+                                         cci__sisci_push_record,
+                                         cci__sisci_push_word,
+                                         cci__sisci_push_long,
+                                         cci__sisci_finish_stores,
+                                         cci__sisci_confirm_sleep};
+    return &table;
+}
+
+#else
+
+static const cci__sisci_far *cci__sisci_adapter(void) {
+    return NULL;
+}
+
+#endif /* CCI_SISCI_ADAPTER */
+
 #endif /* CCI__SCI_SOFTWARE */
 #endif /* the transport */
+
+/* ==================================================================================================================
+ * >>sisci-vendor
+ *
+ * EXPERIMENTAL: tested against libraries that the tests make, and never with an adapter. The library's functions
+ * have the names of the manual or a prefix before them, for programs with threads (MT) or without (ST). Its flags
+ * and queries are exported constants; what it lacks has the value it has here. Sizes are `unsigned int` up to API
+ * 1.x and `size_t` since 2.0, which the library is asked for before any function that has one: for 2.x, functions in
+ * between widen them. What it does not have answers SCI_ERR_NOT_IMPLEMENTED. One library per process.
+ * ================================================================================================================== */
+
+#ifdef CCI_SISCI_ADAPTER
+
+#if defined(CCI_NO_DLOPEN) || !(defined(__unix__) || defined(__APPLE__))
+
+/* Gives NULL, or why there is no such library. */
+CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path) {
+    (void)path;
+    vendor->library = NULL;
+    return "this program opens no libraries at run time";
+}
+
+#else
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What stands in for a function that the library lacks. */
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+#define CCI__SCI_LACK_1(kind, type, name, parameters)                                                                  \
+    static type cci__sci_lack_1_##name parameters CCI__SCI_REFUSE_##kind(type)
+#define CCI__SCI_LACK_2(kind, type, name, parameters)                                                                  \
+    static type cci__sci_lack_2_##name parameters CCI__SCI_REFUSE_##kind(type)
+CCI__SCI_FUNCTIONS(CCI__SCI_LACK_1, unsigned int)
+CCI__SCI_FUNCTIONS(CCI__SCI_LACK_2, size_t)
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/* A library of API 2.x. */
+typedef struct cci__sci_wide_functions {
+    CCI__SCI_FUNCTIONS(CCI__SCI_POINTER, size_t)
+} cci__sci_wide_functions;
+
+static cci__sci_wide_functions cci__sci_wide;
+
+static unsigned int cci__sci_widen_SCIGetRemoteSegmentSize(cci__sci_remote_segment_t segment) {
+    size_t size_bytes = cci__sci_wide.SCIGetRemoteSegmentSize(segment);
+    return size_bytes <= UINT32_MAX ? (unsigned int)size_bytes : 0;
+}
+
+static volatile void *cci__sci_widen_SCIMapRemoteSegment(cci__sci_remote_segment_t segment, cci__sci_map_t *map,
+                                                         unsigned int offset, unsigned int size, void *addr,
+                                                         unsigned int flags, cci__sci_error_t *error) {
+    return cci__sci_wide.SCIMapRemoteSegment(segment, map, offset, size, addr, flags, error);
+}
+
+static void *cci__sci_widen_SCIMapLocalSegment(cci__sci_local_segment_t segment, cci__sci_map_t *map,
+                                               unsigned int offset, unsigned int size, void *addr, unsigned int flags,
+                                               cci__sci_error_t *error) {
+    return cci__sci_wide.SCIMapLocalSegment(segment, map, offset, size, addr, flags, error);
+}
+
+static void cci__sci_widen_SCICreateSegment(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
+                                            unsigned int segmentId, unsigned int size,
+                                            cci__sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags,
+                                            cci__sci_error_t *error) {
+    cci__sci_wide.SCICreateSegment(sd, segment, segmentId, size, callback, callbackArg, flags, error);
+}
+
+static cci__sci_dma_queue_state_t cci__sci_widen_SCIEnqueueDMATransfer(cci__sci_dma_queue_t dq,
+                                                                       cci__sci_local_segment_t localSegment,
+                                                                       cci__sci_remote_segment_t remoteSegment,
+                                                                       unsigned int localOffset,
+                                                                       unsigned int remoteOffset, unsigned int size,
+                                                                       unsigned int flags, cci__sci_error_t *error) {
+    return cci__sci_wide.SCIEnqueueDMATransfer(dq, localSegment, remoteSegment, localOffset, remoteOffset, size, flags,
+                                               error);
+}
+
+static void cci__sci_widen_SCITransferBlock(cci__sci_map_t sourceMap, unsigned int sourceOffset,
+                                            cci__sci_map_t destinationMap, unsigned int destinationOffset,
+                                            unsigned int size, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCITransferBlock(sourceMap, sourceOffset, destinationMap, destinationOffset, size, flags, error);
+}
+
+static void cci__sci_widen_SCITransferBlockAsync(cci__sci_map_t sourceMap, unsigned int sourceOffset,
+                                                 cci__sci_map_t destinationMap, unsigned int destinationOffset,
+                                                 unsigned int size, cci__sci_block_transfer_t *block,
+                                                 cci__sci_cb_block_transfer_t callback, void *callbackArg,
+                                                 unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCITransferBlockAsync(sourceMap, sourceOffset, destinationMap, destinationOffset, size, block,
+                                        callback, callbackArg, flags, error);
+}
+
+static void cci__sci_widen_SCIMemWrite(void *memAddr, volatile void *remoteAddr, unsigned int size, unsigned int flags,
+                                       cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemWrite(memAddr, remoteAddr, size, flags, error);
+}
+
+static void cci__sci_widen_SCIMemWrite_mcast(void *memAddr, volatile void *remoteAddr[], unsigned int size,
+                                             unsigned int dst_num, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemWrite_mcast(memAddr, remoteAddr, size, dst_num, flags, error);
+}
+
+static void cci__sci_widen_SCIMemWrite_dual(volatile void *memAddr, volatile void *remoteAddr1,
+                                            cci__sci_map_t remoteMap1, volatile void *remoteAddr2,
+                                            cci__sci_map_t remoteMap2, unsigned int size, unsigned int flags,
+                                            cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemWrite_dual(memAddr, remoteAddr1, remoteMap1, remoteAddr2, remoteMap2, size, flags, error);
+}
+
+static void cci__sci_widen_SCIMemCpy(cci__sci_sequence_t sequence, void *memAddr, cci__sci_map_t remoteMap,
+                                     unsigned int remoteOffset, unsigned int size, unsigned int flags,
+                                     cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemCpy(sequence, memAddr, remoteMap, remoteOffset, size, flags, error);
+}
+
+static void cci__sci_widen_SCIMemCopy(void *memAddr, cci__sci_map_t remoteMap, unsigned int remoteOffset,
+                                      unsigned int size, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemCopy(memAddr, remoteMap, remoteOffset, size, flags, error);
+}
+
+static void cci__sci_widen_SCIMemCpy_dual(cci__sci_sequence_t sequence1, cci__sci_sequence_t sequence2, void *memAddr,
+                                          cci__sci_map_t remoteMap1, cci__sci_map_t remoteMap2,
+                                          unsigned int remoteOffset, unsigned int size, unsigned int flags,
+                                          cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemCpy_dual(sequence1, sequence2, memAddr, remoteMap1, remoteMap2, remoteOffset, size, flags,
+                                 error);
+}
+
+/* One after the other, until one fails: the list of offsets has numbers of another width. */
+static void cci__sci_widen_SCIMemCpy_mcast(cci__sci_sequence_t sequence[], void *memAddr, cci__sci_map_t remoteMap[],
+                                           unsigned int remoteOffset[], unsigned int size, unsigned int dst_num,
+                                           unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    unsigned int i;
+    for (i = 0; i < dst_num && status == CCI__SCI_ERR_OK; i++) {
+        size_t offset = remoteOffset[i];
+        cci__sci_wide.SCIMemCpy_mcast(&sequence[i], memAddr, &remoteMap[i], &offset, size, 1, flags, &status);
+    }
+    cci__sci_set(error, status);
+}
+
+static void cci__sci_widen_SCIRegisterSegmentMemory(void *address, unsigned int size, cci__sci_local_segment_t segment,
+                                                    unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIRegisterSegmentMemory(address, size, segment, flags, error);
+}
+
+static void cci__sci_widen_SCIAttachLocalSegment(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
+                                                 unsigned int segmentId, unsigned int *size,
+                                                 cci__sci_cb_local_segment_t callback, void *callbackArg,
+                                                 unsigned int flags, cci__sci_error_t *error) {
+    size_t size_bytes = size ? *size : 0;
+    cci__sci_wide.SCIAttachLocalSegment(sd, segment, segmentId, &size_bytes, callback, callbackArg, flags, error);
+    if (size) *size = size_bytes <= UINT32_MAX ? (unsigned int)size_bytes : 0;
+}
+
+static void cci__sci_widen_SCIAttachPhysicalMemory(cci__sci_ioaddr_t ioaddress, void *address, unsigned int busNo,
+                                                   unsigned int size, cci__sci_local_segment_t segment,
+                                                   unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIAttachPhysicalMemory(ioaddress, address, busNo, size, segment, flags, error);
+}
+
+static void cci__sci_widen_SCIRegisterInterruptFlag(unsigned int localAdapterNo, cci__sci_local_interrupt_t *interrupt,
+                                                    cci__sci_local_segment_t segment, unsigned int offset,
+                                                    cci__sci_cb_interrupt_t callback, void *callbackArg,
+                                                    unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIRegisterInterruptFlag(localAdapterNo, interrupt, segment, offset, callback, callbackArg, flags,
+                                           error);
+}
+
+static void cci__sci_widen_SCIConnectSCISpace(cci__sci_desc_t sd, unsigned int localAdapterNo,
+                                              cci__sci_remote_segment_t *segment, cci__sci_address_t address,
+                                              unsigned int size, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIConnectSCISpace(sd, localAdapterNo, segment, address, size, flags, error);
+}
+
+/* The functions with sizes; all others are the same in both tables. */
+#define CCI__SCI_WIDENED(X)                                                                                            \
+    X(SCIGetRemoteSegmentSize)                                                                                         \
+    X(SCIMapRemoteSegment)                                                                                             \
+    X(SCIMapLocalSegment)                                                                                              \
+    X(SCICreateSegment)                                                                                                \
+    X(SCIEnqueueDMATransfer)                                                                                           \
+    X(SCITransferBlock)                                                                                                \
+    X(SCITransferBlockAsync)                                                                                           \
+    X(SCIMemWrite)                                                                                                     \
+    X(SCIMemWrite_mcast)                                                                                               \
+    X(SCIMemWrite_dual)                                                                                                \
+    X(SCIMemCpy)                                                                                                       \
+    X(SCIMemCopy)                                                                                                      \
+    X(SCIMemCpy_dual)                                                                                                  \
+    X(SCIMemCpy_mcast)                                                                                                 \
+    X(SCIRegisterSegmentMemory)                                                                                        \
+    X(SCIAttachLocalSegment)                                                                                           \
+    X(SCIAttachPhysicalMemory)                                                                                         \
+    X(SCIRegisterInterruptFlag)                                                                                        \
+    X(SCIConnectSCISpace)
+
+/* The address of a symbol with a prefix, or NULL. */
+static void *cci__sci_symbol(void *library, const char *prefix, const char *name) {
+    char symbol[96];
+    int length = snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
+    return length > 0 && (size_t)length < sizeof symbol ? dlsym(library, symbol) : NULL;
+}
+
+/* Data and functions have addresses of one size where there are shared libraries, but C does not convert them. */
+static unsigned int cci__sci_import(void *library, const char *prefix, const char *name, void *function) {
+    void *symbol = cci__sci_symbol(library, prefix, name);
+    if (symbol) memcpy(function, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+/* A constant of the library, or what it is here. */
+static unsigned int cci__sci_constant(void *library, const char *name, unsigned int otherwise) {
+    const void *symbol = cci__sci_symbol(library, "_SISCI_PUBLIC_CONST_", name);
+    if (symbol) memcpy(&otherwise, symbol, sizeof otherwise);
+    return otherwise;
+}
+
+static void cci__sci_import_constants(cci__sci_provider *vendor) {
+#define CCI__SCI_IMPORT_FLAG(name, value)                                                                              \
+    vendor->flag.name = cci__sci_constant(vendor->library, "SCI_FLAG_" #name, value);
+#define CCI__SCI_IMPORT_QUERY(name, value)                                                                             \
+    vendor->query.name = cci__sci_constant(vendor->library, "SCI_Q_" #name, value);
+    CCI__SCI_FLAGS(CCI__SCI_IMPORT_FLAG)
+    CCI__SCI_QUERIES(CCI__SCI_IMPORT_QUERY)
+}
+
+static void cci__sci_import_1(cci__sci_provider *vendor, const char *prefix) {
+#define CCI__SCI_IMPORT_1(kind, type, name, parameters)                                                                \
+    vendor->call.name = cci__sci_lack_1_##name;                                                                        \
+    vendor->found += cci__sci_import(vendor->library, prefix, #name, &vendor->call.name);
+    CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_1, unsigned int)
+    if (vendor->call.SCIFlush == cci__sci_lack_1_SCIFlush) /* it came later than the manual, and does less */
+        vendor->call.SCIFlush = vendor->call.SCIStoreBarrier;
+}
+
+static void cci__sci_import_2(cci__sci_provider *vendor, const char *prefix) {
+#define CCI__SCI_IMPORT_2(kind, type, name, parameters)                                                                \
+    cci__sci_wide.name = cci__sci_lack_2_##name;                                                                       \
+    vendor->found += cci__sci_import(vendor->library, prefix, #name, &cci__sci_wide.name);
+    CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_2, size_t)
+    if (cci__sci_wide.SCIFlush == cci__sci_lack_2_SCIFlush) cci__sci_wide.SCIFlush = cci__sci_wide.SCIStoreBarrier;
+    memcpy(&vendor->call, &cci__sci_wide, sizeof vendor->call);
+#define CCI__SCI_WIDEN(name) vendor->call.name = cci__sci_widen_##name;
+    CCI__SCI_WIDENED(CCI__SCI_WIDEN)
+}
+
+/* The prefix of the library's names, or NULL if it has none of them. */
+static const char *cci__sci_prefix(void *library) {
+#ifdef CCI_NO_THREADS
+    static const char *const known[] = {"_SISCI_PUBLIC_FUNC_ST_", "_SISCI_PUBLIC_FUNC_MT_", ""};
+#else
+    static const char *const known[] = {"_SISCI_PUBLIC_FUNC_MT_", "_SISCI_PUBLIC_FUNC_ST_", ""};
+#endif
+    size_t i;
+    for (i = 0; i < sizeof known / sizeof *known; i++)
+        if (cci__sci_symbol(library, known[i], "SCIQuery") && cci__sci_symbol(library, known[i], "SCIOpen") &&
+            cci__sci_symbol(library, known[i], "SCIInitialize"))
+            return known[i];
+    return NULL;
+}
+
+/* Asks for the version, "2.1.0" or "SISCI API 1.10": the first number and the one after its point. These functions have
+ * no sizes. */
+static int cci__sci_ask_version(cci__sci_provider *vendor, const char *prefix) {
+    void (*initialize)(unsigned int flags, cci__sci_error_t *error) = NULL;
+    void (*query)(unsigned int command, void *data, unsigned int flags, cci__sci_error_t *error) = NULL;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    cci__sci_query_string_t question;
+    char text[256];
+    const char *number;
+    (void)cci__sci_import(vendor->library, prefix, "SCIInitialize", &initialize);
+    (void)cci__sci_import(vendor->library, prefix, "SCIQuery", &query);
+    memset(text, 0, sizeof text);
+    question.str = text;
+    question.length = sizeof text - 1;
+    initialize(0, &error);
+    if (error == CCI__SCI_ERR_OK) query(vendor->query.API, &question, 0, &error);
+    number = text + strcspn(text, "0123456789");
+    return error == CCI__SCI_ERR_OK && sscanf(number, "%3u.%3u", &vendor->api_major, &vendor->api_minor) == 2;
+}
+
+static const char *cci__sci_import_all(cci__sci_provider *vendor) {
+    const char *prefix = cci__sci_prefix(vendor->library);
+    if (!prefix) return "it has not the functions of SISCI";
+    cci__sci_import_constants(vendor);
+    if (!cci__sci_ask_version(vendor, prefix)) return "it does not tell the version of its API";
+    if (vendor->api_major == 1)
+        cci__sci_import_1(vendor, prefix);
+    else if (vendor->api_major == 2)
+        cci__sci_import_2(vendor, prefix);
+    else
+        return "the version of its API is not known here";
+    return NULL;
+}
+
+/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be
+ * used. */
+CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path) {
+    const char *fault;
+    memset(vendor, 0, sizeof *vendor);
+    vendor->library = dlopen(path ? path : "libsisci.so", RTLD_NOW | RTLD_LOCAL);
+    if (!vendor->library) return "it can't be opened";
+    fault = cci__sci_import_all(vendor);
+    if (fault) {
+        (void)dlclose(vendor->library);
+        vendor->library = NULL;
+    }
+    return fault;
+}
+
+/* After SCITerminate: no function of the library is called any more. */
+CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_provider *vendor) {
+    if (vendor->library) {
+        (void)dlclose(vendor->library);
+        vendor->library = NULL;
+    }
+}
+
+#endif /* CCI_NO_DLOPEN */
+
+#endif /* CCI_SISCI_ADAPTER */
 
 #endif /* CCI_SISCI_IMPLEMENTATION */
 

@@ -24,6 +24,7 @@
 #include <stddef.h>
 static int fake_read_file(const char *path, char *text, size_t size);
 #endif
+#define CCI_SISCI_ADAPTER
 #define CCI_IMPLEMENTATION
 #include "cci_verbs.h"
 #include "cci_sisci.h"

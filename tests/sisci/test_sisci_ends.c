@@ -636,6 +636,18 @@ static void a_busy_server_says_so_and_is_asked_again(void **state) {
     drop(event);
 }
 
+static void a_device_of_an_adapter_is_down_without_CCI_SISCI_ADAPTER(void **state) {
+    cci_device_t *const *devices;
+    uint32_t caps;
+    (void)state;
+    while (cci_finalize() == CCI_SUCCESS) {
+    }
+    snprintf(config_text, sizeof config_text, "[d]\ntransport = sisci\nprovider = vendor\n");
+    TRUE(cci_setup(&test_setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS);
+    TRUE(cci_get_devices(&devices) == CCI_SUCCESS && devices[0] != NULL && devices[0]->up == 0);
+    TRUE(strstr(log_text, "compiled without CCI_SISCI_ADAPTER") != NULL);
+}
+
 #define END_TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void) {
@@ -654,6 +666,7 @@ int main(void) {
         END_TEST(all_of_many_ends_are_told),
         END_TEST(closing_costs_the_same_for_each_connection_however_many_there_are),
         END_TEST(a_busy_server_says_so_and_is_asked_again),
+        END_TEST(a_device_of_an_adapter_is_down_without_CCI_SISCI_ADAPTER),
     };
     return cmocka_run_group_tests_name("test_sisci_ends", tests, NULL, NULL);
 }
