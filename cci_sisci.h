@@ -6001,37 +6001,47 @@ struct cci__sisci_item;
 
 /* An operation of the program until its completion has been returned. */
 typedef struct cci__sisci_op {
-    cci_evq_event_t event; /* first */
-    cci_list_t node;       /* in its link, in the order of the calls */
-    cci_list_t sibling;    /* in its connection, likewise */
-    struct cci__sisci_conn *conn;
+    cci_evq_event_t event;        /* first: the completion */
+    cci_list_t node;              /* in its link, in the order of the calls */
+    cci_list_t sibling;           /* in its connection, likewise */
+    struct cci__sisci_conn *conn; /* whose it is */
     struct cci__sisci_item *item; /* what is not in the ring yet */
     uint64_t deadline_ns;         /* 0: the next look at the clock says */
-    uint32_t start, end, word;    /* the record */
-    int status;
-    uint8_t posted, blocking, has_record;
-    uint8_t done;      /* blocking: it is over; else its event is the first that tells of CCI_ERR_RNR */
-    uint8_t withdrawn; /* the peer was asked not to deliver it */
+    uint32_t start, end;          /* the lines of its record: from start to before end */
+    uint32_t word;                /* the second word of its record */
+    int status;                   /* its outcome, once that is known */
+    uint8_t posted;               /* it completes when the peer has consumed all before `end` */
+    uint8_t blocking;             /* a call waits for it; there is no completion */
+    uint8_t has_record;           /* `start`, `end` and `word` are of a record in the ring */
+    uint8_t done;                 /* blocking: it is over */
+    uint8_t is_first_rnr;         /* its completion is the first of its connection that reports CCI_ERR_RNR */
+    uint8_t withdrawn;            /* the peer was asked not to deliver it */
 } cci__sisci_op;
 
-/* What waits for the ring. */
+/* What waits for the ring: a message, an RMA, or an RMA with its message. */
 typedef struct cci__sisci_item {
-    struct cci__sisci_item *next;
-    struct cci__sisci_conn *conn;
-    cci__sisci_op *op;
-    const uint8_t *data; /* the program's with CCI_FLAG_NO_COPY, or `buffer` */
-    uint8_t *buffer;
-    uint32_t length;
-    uint8_t is_rma, is_read, has_message, dead, is_shared;
-    uint8_t slots; /* that wait for an answer */
-    uint8_t is_wake;
-    int status;
-    uint64_t local_key, remote_key, local_offset, remote_offset, rma_length, begun, check;
-    uint64_t deadline_ns; /* of a silent one, as in an operation */
-    uint64_t token;       /* the connection's; when it has another by now, nobody wants the item */
-    uint32_t local_region, remote_region;
-    uint8_t width, operation; /* of an atomic: local_offset is the operand, local_key what to compare with */
-    uint64_t *previous;
+    struct cci__sisci_item *next;         /* in its link's queue, or of the free ones */
+    struct cci__sisci_conn *conn;         /* whose it is */
+    cci__sisci_op *op;                    /* NULL: silent, or its operation has ended */
+    const uint8_t *data;                  /* the message: the program's with CCI_FLAG_NO_COPY, or `buffer` */
+    uint8_t *buffer;                      /* of `stride` bytes, kept with the item */
+    uint32_t length;                      /* of the message */
+    uint8_t is_rma, is_read;              /* it is an RMA, or an atomic; the RMA reads */
+    uint8_t has_message;                  /* to be sent, behind the RMA if it is one */
+    uint8_t dead;                         /* its operation is over */
+    uint8_t is_shared;                    /* peers can map the remote memory */
+    uint8_t slots;                        /* that wait for an answer */
+    uint8_t is_wake;                      /* sent with CCI_FLAG_WAKE */
+    uint8_t width, operation;             /* of an atomic: bytes, and what it does; a width of 0: it is none */
+    int status;                           /* of the RMA */
+    uint64_t local_key, local_offset;     /* of an RMA: our registration, and where in it */
+    uint64_t remote_key, remote_offset;   /* the peer's */
+    uint32_t local_region, remote_region; /* their places in the registration tables */
+    uint64_t rma_length, begun;           /* of the RMA; how much of it is done or under way */
+    uint64_t check;                       /* what the peer's registration table has for remote_key */
+    uint64_t operand, compare, *previous; /* of an atomic; where the number goes that was there, or NULL */
+    uint64_t deadline_ns;                 /* of a silent one, as in an operation */
+    uint64_t token;                       /* the connection's; when it has another by now, nobody wants the item */
 } cci__sisci_item;
 
 /* An event that waits for the program. */
@@ -6044,28 +6054,32 @@ typedef struct cci__sisci_conn {
     /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
     cci_conn_t conn;
     /* What each message needs lies in the line in which that ends. */
-    struct cci__sisci_link *link;
-    uint32_t silent_mark, silent_end; /* silent messages up to the mark have until conn.deadline_ns; 0: to be set */
-    uint8_t closing;                  /* the program has closed it */
-    uint8_t ended;                    /* one side has given it up: what still comes is dropped */
-    uint8_t skips;                    /* the peer has withdrawn a message: what comes is dropped until it resumes */
-    uint8_t unready;        /* ordered: messages were withdrawn, and the program has not heard of the first yet */
-    uint32_t mark;          /* end of the record that asks whether the peer is there; consumed when it was closed */
-    cci_list_t asked;       /* server: in its link's `asked`; open: in `silent`; broken: in the endpoint's `ending` */
-    cci_list_t *ops;        /* its oldest operation, from which the others hang; NULL: there is none */
-    cci_list_t node;        /* in its link's `owing` */
-    cci_evq_event_t *event; /* kept for the outcome of connect or accept */
-    /* Client: what the request has, and room for the answer; server: what the answer has; both behind a
-     * cci_conn_answer_t. Multicast: the group. */
-    void *data;
-    uint32_t before, after; /* connections of the same link */
-    int16_t end_status;     /* of the event about its end */
-    uint16_t data_len;
-    uint8_t owes; /* a record's type */
-    uint8_t cancelled, pinged;
-    uint8_t waits;        /* client: the server is busy, and will be asked again */
-    uint8_t is_over;      /* broken, and nothing of it will come any more */
-    uint8_t reserved[15]; /* four lines */
+    struct cci__sisci_link *link; /* NULL: multicast */
+    uint32_t silent_mark;         /* silent messages up to here have until conn.deadline_ns (0: to be set) */
+    uint32_t silent_end;          /* behind the last silent message */
+    uint8_t closing;              /* the program has closed it */
+    uint8_t ended;                /* one side has given it up: what still comes is dropped */
+    uint8_t skips;                /* the peer has withdrawn a message: what comes is dropped until it resumes */
+    uint8_t unready;              /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+    uint32_t ping_end;            /* end of the record that asks whether the peer is there */
+    /* By its state in one list. A server's that is requested or accepted: in its link's `asked`; open, with silent
+     * messages: in its link's `silent`; broken: in the endpoint's `ending`. */
+    cci_list_t state_node;
+    cci_list_t *ops;         /* its oldest operation, from which the others hang; NULL: there is none */
+    cci_list_t node;         /* in its link's `owing` */
+    cci_evq_event_t *event;  /* kept for the outcome of connect or accept */
+    cci_conn_answer_t *data; /* client: the request, and space for the answer; server: the answer. Data behind it */
+    uint32_t before, after;  /* connections of the same link */
+    int16_t end_status;      /* of the event about its end */
+    uint16_t data_len;       /* of the request or answer */
+    uint8_t owes;            /* the type of the record that is to be sent, or 0 */
+    uint8_t cancelled;       /* server: the client has given up, or is gone */
+    uint8_t pinged;          /* the peer was asked whether it is there */
+    uint8_t waits;           /* client: the server is busy, and will be asked again */
+    uint8_t is_over;         /* broken, and nothing of it will come any more */
+    uint8_t reserved[3];     /* four lines */
+    uint32_t closed_at;      /* how far we had consumed when it was closed */
+    struct cci__sisci_group *group; /* of multicast */
 } cci__sisci_conn;
 #define CCI__SISCI_UNREADY 1u /* in `unready`: so it is */
 #define CCI__SISCI_MARKED 2u  /* an event that waits tells the program of it */
@@ -6079,24 +6093,29 @@ enum {                      /* states of a link */
        CCI__SISCI_LOST
 };
 
-/* What callbacks tell: they only set these. */
+/* What callbacks have reported: 1: connected, -1: failed or lost. They only set these. */
 typedef struct cci__sisci_news {
-    int door, attached, out, marks; /* 1: connected, -1: failed or lost */
+    int door;     /* our connection to the server's door */
+    int attached; /* the peer's connection to our inbox */
+    int out;      /* ours to the peer's inbox */
+    int marks;    /* ours to the peer's door, where marks are set */
 } cci__sisci_news;
 
 typedef struct cci__sisci_slot {
-    cci__sisci_item *item;
-    uint64_t number; /* that is awaited; 0: free */
-    uint64_t at;     /* offset in the RMA */
-    uint32_t length;
+    cci__sisci_item *item; /* NULL: it was given up */
+    uint64_t number;       /* that is awaited; 0: free */
+    uint64_t at;           /* offset in the RMA */
+    uint32_t length;       /* of the piece */
 } cci__sisci_slot;
 
-/* A registration of memory that peers can map, as its owner shows it to them: in the register, which they can't write
- * to. It proves to who has the handle that it is valid, and does not give its key away. */
+/* A registration of memory that peers can map, as its owner shows it to them: in the registration table, which they
+ * can't write to. It proves to who has the handle that it is valid, and does not give its key away. */
 typedef struct cci__sisci_entry {
-    uint64_t check; /* made of the key; 0: there is none */
-    uint64_t offset, length;
-    uint32_t block, flags; /* the number of a segment */
+    uint64_t check;  /* made of the key; 0: there is none */
+    uint64_t offset; /* of the registered memory in the segment */
+    uint64_t length; /* of it */
+    uint32_t block;  /* the number of the segment */
+    uint32_t flags;  /* CCI_FLAG_READ, CCI_FLAG_WRITE */
 } cci__sisci_entry;
 
 /* Memory of cci_rma_alloc(): a segment. */
@@ -6104,8 +6123,8 @@ typedef struct cci__sisci_shared {
     struct cci__sisci_shared *next;
     cci__sci_local_segment_t segment;
     cci__sci_map_t map;
-    uint8_t *base;
-    uint32_t size, id;
+    uint8_t *base;     /* where it is mapped; NULL: it is not */
+    uint32_t size, id; /* bytes; the segment's number */
 } cci__sisci_shared;
 
 /* A segment of the peer's that is mapped, or will be. */
@@ -6113,26 +6132,31 @@ typedef struct cci__sisci_view {
     struct cci__sisci_link *link;
     cci__sci_remote_segment_t segment;
     cci__sci_map_t map;
-    uint8_t *base; /* NULL: not yet */
-    uint32_t id, size, turn;
-    int news; /* 1: connected, -1: failed or lost */
-    uint8_t is_writable;
+    uint8_t *base;       /* NULL: not mapped yet */
+    uint32_t id, size;   /* the segment's number, 0: this is free; bytes */
+    uint32_t turn;       /* of the RMA that used it last */
+    int news;            /* 1: connected, -1: failed or lost */
+    uint8_t is_writable; /* mapped for writing too */
 } cci__sisci_view;
 
 /* What a link has of the peer's memory; there is none before the first RMA that may need it. */
 typedef struct cci__sisci_views {
-    cci__sisci_view registry, block[CCI__SISCI_VIEWS];
-    uint32_t turn, number, connecting; /* turn counts RMAs, number counts questions */
-    int is_asking;
-    uint64_t key; /* of the registration that was asked about last */
-    int is_refused;
-    uint32_t pause; /* RMAs before the next question, after one that led to nothing */
+    cci__sisci_view registry;                /* the peer's registration table */
+    cci__sisci_view block[CCI__SISCI_VIEWS]; /* its memory */
+    uint32_t turn;                           /* counts RMAs */
+    uint32_t number;                         /* counts questions */
+    uint32_t connecting;                     /* views that are not mapped yet */
+    int is_asking;                           /* the answer has not come */
+    uint64_t key;                            /* of the registration that was asked about last */
+    int is_refused;                          /* that one can't be mapped */
+    uint32_t pause;                          /* RMAs before the next question, after one that led to nothing */
 } cci__sisci_views;
 
 /* What a peer may connect to, for as long as the registration is there that says so. */
 typedef struct cci__sisci_permit {
-    uint32_t id, region;
-    uint64_t key;
+    uint32_t id;     /* the segment's number */
+    uint32_t region; /* the registration's place in the table */
+    uint64_t key;    /* its key */
     cci__sci_access access;
 } cci__sisci_permit;
 
@@ -6142,84 +6166,148 @@ typedef struct cci__sisci_mark {
     uint32_t next_free;
 } cci__sisci_mark;
 
+/* Our inbox, where a record comes in. */
+typedef struct cci__sisci_in {
+    uint8_t *base, *ring; /* the inbox as it is mapped, NULL: there is none; its ring */
+    uint32_t lines;       /* of the ring */
+    uint32_t tail;        /* lines that were consumed */
+} cci__sisci_in;
+
+/* The peer's inbox, where a record goes out; through an adapter, its copy. */
+typedef struct cci__sisci_out {
+    uint8_t *base, *ring; /* as in `in` */
+    uint32_t lines;       /* of the ring */
+    uint32_t head;        /* lines that were filled */
+    uint32_t freed;       /* lines that the peer has consumed */
+    uint32_t swept;       /* where `head` was when the ring was cleared last */
+} cci__sisci_out;
+
+/* The connections of a link. */
+typedef struct cci__sisci_link_conns {
+    cci_list_t owing;             /* have a record of the handshake to send */
+    cci_list_t silent;            /* have silent messages under way */
+    cci_list_t asked;             /* server: are requested or accepted */
+    struct cci__sisci_conn *last; /* that a message came for, or NULL */
+    uint32_t first, count;        /* the index of the first of all; how many there are */
+    uint32_t disconnects;         /* that we have made, with messages that were not delivered */
+    uint32_t peer_disconnects;    /* likewise, of the peer's: whose records we have seen */
+} cci__sisci_link_conns;
+
+/* What is under way on a link and has deadlines. */
+typedef struct cci__sisci_link_time {
+    cci_list_t node;             /* in `timed` or `fresh` of the endpoint */
+    uint8_t is_fresh;            /* in `fresh` */
+    uint8_t begins;              /* nothing was under way before that */
+    uint8_t renews;              /* something of any age has its time anew */
+    cci__sisci_item *fresh_item; /* the first that has no deadline yet, and all behind it */
+} cci__sisci_link_time;
+
+/* Long messages, and RMA through slots: the parts of an inbox behind its ring. */
+typedef struct cci__sisci_inbox {
+    cci__sci_local_segment_t segment;
+    cci__sci_map_t map;
+    uint32_t id;                           /* the segment's number */
+    uint8_t *blocks, *slots;               /* where these begin */
+    uint32_t held;                         /* blocks that the program reads */
+    uint32_t given_back;                   /* blocks that went back to the peer: counts */
+    uint8_t block_held[CCI__SISCI_BLOCKS]; /* 1: the program reads it */
+} cci__sisci_inbox;
+
+typedef struct cci__sisci_outbox {
+    cci__sci_remote_segment_t segment;
+    cci__sci_map_t map;
+    uint32_t id;                           /* the segment's number */
+    uint8_t *blocks, *slots;               /* where these begin */
+    uint32_t returned;                     /* blocks that the peer has given back: counts */
+    uint32_t free_count;                   /* how many are in: */
+    uint8_t free_block[CCI__SISCI_BLOCKS]; /* numbers of free blocks */
+} cci__sisci_outbox;
+
+/* The next record waits for what the program holds, or for space for an answer; here and at the peer's. */
+typedef struct cci__sisci_stalled {
+    cci_list_t node;    /* in `stuck`: its next record waits for what the program holds */
+    uint32_t word;      /* what the peer was told of the record that waits */
+    int is_answering;   /* that record was looked at, and its answer has no space in the ring */
+    uint64_t peer_ns;   /* when the peer was last seen to have no buffer for what we sent */
+    uint32_t peer_word; /* what it had said of that then */
+} cci__sisci_stalled;
+
+/* How a link is made. */
+typedef struct cci__sisci_joining {
+    cci__sisci_news news;
+    uint64_t retry_ns;                      /* when to try again, or to give up */
+    cci__sci_remote_segment_t door_segment; /* the server's door */
+    cci__sci_map_t door_map;
+    uint64_t *hello;           /* ours, at the door; NULL: it is gone */
+    uint32_t service;          /* the number of the door */
+    uint64_t name;             /* of the server's service, as the door says */
+    int knows_name;            /* has it said so? */
+    char owner[CCI__SCI_NAME]; /* of the door */
+} cci__sisci_joining;
+
+/* What is known of the peer, and how it is woken. */
+typedef struct cci__sisci_peer {
+    cci__sisci_card card; /* the peer's, checked */
+    uint32_t node;        /* where it is */
+    int vm;               /* process_vm works */
+    int is_foreign;       /* the peer is another user, let in by the group */
+    cci__sci_remote_interrupt_t interrupt;
+    int knocks;                        /* an interrupt is due as soon as it is connected */
+    cci__sci_remote_segment_t segment; /* its door, where we mark the link */
+    cci__sci_map_t map;
+    cci__sisci_door *door;
+    uint32_t mark; /* the number of the link's bit there */
+    int sleeps;    /* it may want interrupts */
+} cci__sisci_peer;
+
+/* RMA of the link, and of its peer. */
+typedef struct cci__sisci_link_rma {
+    cci__sisci_views *views; /* of the peer's memory, or NULL */
+    cci__sisci_slot slot[CCI__SISCI_SLOTS];
+    uint64_t slot_number; /* of the last piece */
+    cci__sisci_permit permit[CCI__SISCI_PERMITS];
+    uint32_t permits; /* how many there ever were: the oldest is replaced */
+} cci__sisci_link_rma;
+
 typedef struct cci__sisci_link {
     /* What a look at it needs, and what each message does: few lines of the cache, since there may be thousands of
      * links. */
     cci_list_t node; /* in hot or cold */
-    uint8_t *in, *in_ring;
-    uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
-    uint8_t is_busy;                    /* there may be more to do than to look whether something has come: bits */
-    uint8_t batch;                      /* records taken at a time */
-    uint8_t is_hot;
+    cci__sisci_in in;
+    uint32_t told_tail;    /* as much was acknowledged, by a word or a record */
+    uint8_t is_busy;       /* there may be more to do than to look whether something has come: bits */
+    uint8_t batch;         /* records taken at a time */
+    uint8_t is_hot;        /* in `hot` */
     uint8_t is_watched;    /* the peer marks the link with what it stores next */
     cci_list_t due;        /* in `due`: there is something to acknowledge */
     struct cci__sisci *ep; /* the second line */
-    uint8_t *out, *out_ring;
-    uint32_t out_lines, head, freed, swept;
-    struct cci__sisci_mirror *mirror; /* through an adapter, or NULL */
-    cci__sisci_item *items, **items_tail;
-    cci_list_t owing;             /* the third */
-    cci_list_t ops, silent;       /* silent: connections with silent messages under way */
-    struct cci__sisci_conn *last; /* that a message came for */
-    int state;
-    uint32_t peer_disconnects;
-    cci_list_t timed; /* in `timed` or `fresh`: something is under way that has a deadline */
-    /* the word that we have stored for the peer; the last of the peer's that we have obeyed */
-    uint32_t watch, watched;
-    cci__sisci_door *peer_door; /* where we mark the link */
-    uint32_t peer_mark;         /* the number of its bit there */
-    int peer_sleeps, told;      /* the peer may want interrupts; it knows that we sleep */
-    uint32_t idle_rounds, stalled;
-    uint8_t is_fresh; /* in `fresh` instead of `timed` */
-    uint8_t begins;   /* nothing was under way before that */
-    uint8_t renews;   /* something of any age has its time anew */
-    cci__sisci_views *views;
+    cci__sisci_out out;
+    struct cci__sisci_mirror *mirror;     /* through an adapter, or NULL */
+    cci__sisci_item *items, **items_tail; /* the queue */
+    cci_list_t ops;                       /* the third: operations in the order of the calls */
+    cci__sisci_link_conns conns;
+    int state; /* CCI__SISCI_KNOCKING, ... */
+    cci__sisci_link_time time;
+    uint32_t watch, watched; /* the word that we have stored for the peer; the last that we have obeyed */
+    int told;                /* through an adapter: the peer knows that we sleep */
+    uint32_t idle_rounds;    /* since something happened */
     /* What is rarer. */
     cci_list_t notify;            /* in `notify`: something was stored that the peer may be waiting for */
+    int is_due_to_tell;           /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
     cci_list_t step;              /* in `steps`: to be looked at with the device */
-    cci_list_t stuck;             /* in `stuck`: its next record waits for what the program holds */
     cci_list_t idle;              /* in `idle`: a client's, without connections */
+    uint64_t idle_ns;             /* when a link without connections is closed */
     struct cci__sisci_link *same; /* the next in its bucket of `servers` */
     void *memory;                 /* in which the link begins with a line */
-    int is_client;
-    int is_over; /* lost, and all that had come is taken */
-    cci__sisci_news news;
-    uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
-    uint32_t peer_node, service, in_id, out_id, conn_count, held;
-    uint64_t *hello;           /* at the door */
-    uint64_t name;             /* of the server's service, as the door says */
-    int knows_name;            /* has it said so? */
-    char owner[CCI__SCI_NAME]; /* of the door */
-    /* SISCI */
-    cci__sci_local_segment_t in_segment;
-    cci__sci_remote_segment_t out_segment, door_segment, marks_segment;
-    cci__sci_map_t in_map, out_map, door_map, marks_map;
-    uint32_t mark;      /* the number of its bit in our door */
-    int is_due_to_tell; /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
-    cci__sci_remote_interrupt_t interrupt;
-    int knocks;           /* an interrupt is due as soon as it is connected */
-    cci__sisci_card card; /* the peer's, checked */
-    int vm;               /* process_vm works */
-    int is_foreign;       /* the peer is another user, let in by the group */
-    cci__sisci_permit permit[CCI__SISCI_PERMITS];
-    uint32_t permits;
-    /* sending */
-    uint8_t *out_blocks, *out_slots;
-    uint32_t returned, free_count;
-    uint8_t free_block[CCI__SISCI_BLOCKS];
-    uint32_t disconnects; /* that we have made */
-    cci_list_t asked;
-    uint32_t conns; /* the first of all of them */
-    cci__sisci_slot slot[CCI__SISCI_SLOTS];
-    uint64_t slot_number;
-    /* receiving */
-    uint8_t *in_blocks, *in_slots;
-    uint32_t given_back;
-    int is_answering;            /* the record that waits was looked at, and its answer has no space in the ring */
-    uint64_t stalled_ns;         /* when the peer was last seen to have no buffer for what we sent */
-    uint32_t stall_seen;         /* what it had said of that then */
-    cci__sisci_item *fresh_item; /* the first that has no deadline yet, and all behind it */
-    uint8_t block_held[CCI__SISCI_BLOCKS];
+    int is_client;                /* this side has made it */
+    int is_over;                  /* lost, and all that had come is taken */
+    uint32_t mark;                /* the number of its bit in our door */
+    cci__sisci_inbox inbox;
+    cci__sisci_outbox outbox;
+    cci__sisci_stalled stall;
+    cci__sisci_joining join;
+    cci__sisci_peer peer;
+    cci__sisci_link_rma rma;
 } cci__sisci_link;
 #define CCI__SISCI_HAS_WORK 1u /* in `is_busy` */
 #define CCI__SISCI_IS_DUE 2u   /* only to acknowledge, which the next record does too */
@@ -6233,101 +6321,167 @@ typedef struct cci__sisci_link {
  * All zeros are a good beginning. Nobody waits for anybody: a sender whose slot another one is still writing to
  * takes the next number, and a receiver that is too slow loses what was overwritten. */
 typedef struct cci__sisci_group {
-    struct cci__sisci_group *next;
-    cci__sisci_conn *conn;
+    struct cci__sisci_group *next; /* of the endpoint */
+    cci__sisci_conn *conn;         /* the program's */
     cci__sci_local_segment_t segment;
     cci__sci_map_t map;
-    uint8_t *base; /* NULL: not in the group yet */
-    uint64_t retry_ns;
-    uint32_t id;
+    uint8_t *base;     /* NULL: not in the group yet */
+    uint64_t retry_ns; /* when to try again to join */
+    uint32_t id;       /* the group's number */
     /* receiving */
     uint64_t tail;                         /* all before were taken, or are lost */
     uint8_t taken[CCI__SISCI_GROUP_SLOTS]; /* of those from there on */
     uint32_t place;                        /* among the receivers, from 1 on; 0: there was none free */
-    int told, stalled;                     /* told: senders know that we sleep */
+    int told;                              /* senders know that we sleep */
+    int stalled;                           /* a message waits for a buffer */
     /* sending */
     cci__sci_remote_interrupt_t bell[CCI__SISCI_RECEIVERS];
-    uint32_t bell_of[CCI__SISCI_RECEIVERS]; /* what they are connected to */
-    uint8_t rings[CCI__SISCI_RECEIVERS];    /* as soon as it is connected */
-    uint64_t words[CCI__SISCI_GROUP_BYTES / 8];
+    uint32_t bell_of[CCI__SISCI_RECEIVERS];     /* what they are connected to */
+    uint8_t rings[CCI__SISCI_RECEIVERS];        /* as soon as it is connected */
+    uint64_t words[CCI__SISCI_GROUP_BYTES / 8]; /* a message is gathered or copied here */
 } cci__sisci_group;
 
 typedef struct cci__sisci_receiver {
     uint32_t interrupt; /* its number and one; 0: nobody */
-    uint32_t sleeps;
+    uint32_t sleeps;    /* it wants an interrupt */
 } cci__sisci_receiver;
 
 typedef struct cci__sisci_group_slot {
-    uint64_t number; /* of message n: 2n + 1 while it is being written, 2n + 2 then; 0: never used */
-    uint64_t check;  /* of all that was written, once the slot was taken from a sender that may go on writing */
-    uint32_t length, was_stolen;
-    uint64_t unused[5];
+    uint64_t number;     /* of message n: 2n + 1 while it is being written, 2n + 2 then; 0: never used */
+    uint64_t check;      /* of all that was written, once the slot was taken from a sender that may go on writing */
+    uint32_t length;     /* of the message */
+    uint32_t was_stolen; /* `check` is valid */
+    uint64_t unused[5];  /* the words begin with a line */
     uint64_t words[CCI__SISCI_GROUP_BYTES / 8];
 } cci__sisci_group_slot;
 
 typedef struct cci__sisci_memory {
-    struct cci__sisci_memory *next;
+    struct cci__sisci_memory *next; /* slab of the endpoint */
 } cci__sisci_memory;
+
+/* The links of an endpoint. Each is in `hot` or `cold`, and in others by what is to be done. */
+typedef struct cci__sisci_links {
+    cci__sisci_link *only; /* what a poll has to look at, if that is one link */
+    cci_list_t notify;     /* their peers are to be told that something was stored */
+    cci_list_t timed;      /* something is under way that has a deadline */
+    cci_list_t due;        /* there is something to acknowledge */
+    cci_list_t hot, cold;  /* looked at in each call; when they are marked, and in turn */
+    uint32_t hot_count;    /* how many are hot */
+    uint32_t handshakes;   /* links that are being made, and views */
+    cci_list_t steps;      /* to be looked at with the device */
+    cci_list_t stuck;      /* their next record waits for what the program holds */
+    cci_list_t idle;       /* a client's without connections */
+    cci_list_t fresh;      /* something is new that has no deadline yet */
+} cci__sisci_links;
+
+/* When the next look is due. */
+typedef struct cci__sisci_times {
+    uint64_t due_ns;   /* nothing of the links in `timed` is due earlier */
+    uint64_t walk_ns;  /* all of them are looked at again */
+    uint64_t armed_ns; /* the alarm of the OS handle */
+    uint64_t scan_ns;  /* a poll looks at the clock and at all that depends on it */
+    uint64_t idle_ns;  /* the first idle link is closed */
+    uint64_t look_ns;  /* a poll looks at the device */
+} cci__sisci_times;
+
+/* What grows in slabs when it is first needed. */
+typedef struct cci__sisci_pools {
+    cci_evq_event_t *free_ops; /* the events of operations */
+    cci__sisci_item *free_items;
+    cci__sisci_memory *slabs;                             /* all of them, freed with the endpoint */
+    uint32_t op_made, item_made, recv_made, control_made; /* how many there are */
+    uint32_t stride;                                      /* bytes of a buffer */
+    uint32_t send_total;                                  /* items at most; operations: CCI__SISCI_EXTRA_OPS more */
+} cci__sisci_pools;
+
+/* Our links by the numbers of their bits in our door. */
+typedef struct cci__sisci_marks {
+    cci__sisci_mark *of;      /* the link of each number */
+    uint32_t count, capacity; /* numbers that were ever used; entries of `of` */
+    uint32_t free;            /* the first free one, or CCI__SISCI_NO_MARK */
+    uint32_t at;              /* the word of the door where the next look begins */
+} cci__sisci_marks;
+
+/* The door, and the interrupt that wakes this endpoint. */
+typedef struct cci__sisci_entrance {
+    cci__sisci_door *door; /* as it is mapped */
+    cci__sci_local_segment_t segment;
+    cci__sci_map_t map;
+    uint32_t service;                     /* its number, as in the URI */
+    uint32_t hellos;                      /* the door's count of them, up to which we have looked */
+    uint32_t answers;                     /* links that clients are making */
+    uint32_t interrupt_number;            /* what peers connect to */
+    cci__sci_local_interrupt_t interrupt; /* of the software */
+} cci__sisci_entrance;
+
+/* Sleeping: the OS handle and the helper thread. */
+typedef struct cci__sisci_sleep {
+    int is_asleep;     /* peers send interrupts */
+    int thread_sleeps; /* the helper thread waits */
+    int epoll;         /* the OS handle, or -1 */
+    int self;          /* an eventfd in it: events wait */
+    int timer;         /* an alarm in it, or an eventfd for the helper thread */
+    int is_readable;   /* `self` is */
+} cci__sisci_sleep;
+
+/* Links to servers by node and service: a hash table. */
+typedef struct cci__sisci_servers {
+    cci__sisci_link **bucket;
+    uint32_t buckets, count; /* 2^n; links in them */
+} cci__sisci_servers;
+
+/* Registered memory. */
+typedef struct cci__sisci_registered {
+    cci_rma_table_t table;
+    cci_rma_region_t *regions;  /* of the table: peers read them */
+    cci__sisci_shared registry; /* the registration table for peers, made with the first memory of cci_rma_alloc() */
+    cci__sisci_shared *shared;  /* that memory */
+    uint64_t mapped_bytes;      /* moved without a copy */
+    uint32_t calls;             /* counts RMAs */
+} cci__sisci_registered;
 
 typedef struct cci__sisci {
     cci__endpoint_t base; /* first */
     /* What most calls need lies here, and in the next lines. */
-    uint8_t is_sleeper;
-    uint8_t is_asked; /* somebody waits for an acknowledgement */
-    uint8_t is_short; /* something that has come waits for what the program holds */
-    int returned;     /* the program has returned something meanwhile */
+    uint8_t is_sleeper; /* it may sleep: it has an OS handle or a helper thread */
+    uint8_t is_asked;   /* somebody waits for an acknowledgement */
+    uint8_t is_short;   /* something that has come waits for what the program holds */
+    int returned;       /* the program has returned something meanwhile */
 #ifndef CCI_NO_THREADS
-    int lock;
+    int lock; /* 1: taken */
 #endif
-    cci__sisci_link *only; /* what a poll has to look at, if that is one link */
-    cci_list_t notify, timed, due, hot, cold;
-    uint32_t rounds, given, hot_count, handshakes;
-    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
-    cci_evq_fifo_t received;
-    cci_evq_event_t *free_ops;
+    cci__sisci_links links;
+    uint32_t rounds;         /* of work; 0: the next one looks at the device */
+    uint32_t given;          /* events that were given without a round */
+    uint32_t received_total; /* messages that were put in `received` */
+    uint32_t taken_total;    /* that are there no more */
+    cci_evq_fifo_t received; /* messages, and ends of connections, for the program */
+    cci__sisci_pools pools;
 #ifndef CCI_NO_WAKE
     uint32_t wake_word; /* CCI__SISCI_WAKE while a message is posted that was sent with CCI_FLAG_WAKE, or 0 */
 #endif
-    cci__sisci_group *groups;
+    cci__sisci_group *groups;         /* multicast connections */
     const struct cci__sisci_far *far; /* through an adapter: what is done otherwise there; or NULL */
     struct cci__sisci_port *port;     /* its device */
-    cci__sisci_door *door;
-    cci__sisci_mark *marks; /* our links by their numbers */
-    /* mark_at: the word of the door where the next look begins */
-    uint32_t mark_count, mark_capacity, mark_free, mark_at;
-    int sleeping;
-    cci_list_t steps, stuck, idle;
-    cci_list_t fresh;         /* links on which something is new that has no deadline yet */
-    uint64_t due_ns, walk_ns; /* nothing of those in `timed` is due earlier; all of them are looked at again */
-    uint64_t armed_ns, scan_ns, idle_ns, look_ns;
+    cci__sisci_marks marks;
+    cci__sisci_times times;
+    cci__sisci_sleep sleep;
     /* What is rarer. */
     void *allocation; /* in which the endpoint begins with a line */
     cci__sisci_device device;
-    uint64_t probe;
+    uint64_t probe;               /* a random number that peers try to read, to learn whether process_vm works */
     const cci__sci_provider *sci; /* the table of functions and flags */
-    cci__sci_desc_t sd;
-    uint32_t adapter, node, paused;
-    cci__sci_local_segment_t door_segment;
-    cci__sci_map_t door_map;
-    uint32_t service, hellos, answers, interrupt_number;
-    cci__sci_local_interrupt_t interrupt;
-    int epoll, self, timer, armed_readable;
-    uint32_t rma_calls, stride, send_total;
-    uint32_t op_made, item_made, recv_made, control_made; /* all of these grow in slabs when they are first needed */
-    uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
-    cci_rma_table_t rma;
-    cci_rma_region_t *regions;
-    /* the register, made with the first memory of cci_rma_alloc(), and that memory */
-    cci__sisci_shared registry, *shared;
-    uint64_t mapped_bytes; /* moved without a copy */
-    uint32_t group_count;
-    cci__sisci_link **servers; /* links to servers by node and service, in 2^n buckets */
-    uint32_t server_buckets, server_count;
-    cci_list_t ending;     /* connections that have ended, which the program is to be told of */
-    uint32_t answers_kept; /* to be sent */
-    cci__sisci_item *free_items;
-    cci__sisci_memory *memory;
-    int thread_sleeps;
+    cci__sci_desc_t sd;           /* the SISCI device */
+    uint32_t adapter, node;       /* its adapter; our node there */
+    uint32_t paused;              /* links whose adapter stores nothing at present */
+    uint32_t requests;            /* that the program has not returned */
+    uint32_t refusals;            /* requests that were answered with `busy` */
+    uint32_t group_count;         /* of `groups` */
+    uint32_t answers_kept;        /* to be sent */
+    cci_list_t ending;            /* connections that have ended, which the program is to be told of */
+    cci__sisci_entrance entrance;
+    cci__sisci_registered rma;
+    cci__sisci_servers servers;
 } cci__sisci;
 
 /* What is done otherwise through an adapter (>>sisci-adapter). Where it has the name of a function of the software, it
@@ -6418,8 +6572,8 @@ static void *cci__sisci_memory_of(cci__sisci *ep, size_t size) {
     uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
     cci__sisci_memory *block = (cci__sisci_memory *)(void *)bytes;
     if (!bytes) return NULL;
-    block->next = ep->memory;
-    ep->memory = block;
+    block->next = ep->pools.slabs;
+    ep->pools.slabs = block;
     return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
 }
 
@@ -6433,12 +6587,12 @@ static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_even
 }
 
 static void cci__sisci_add_control(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->control_made, CCI__SISCI_CONTROL);
+    uint32_t count = cci__sisci_slab_of(ep->pools.control_made, CCI__SISCI_CONTROL);
     cci__sisci_event *more;
     count = count ? count : CCI__SISCI_CONTROL;
     more = (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *more);
     if (more) {
-        ep->control_made += count;
+        ep->pools.control_made += count;
         cci__sisci_add_events(ep, CCI_EVQ_CONTROL, more, count);
     }
 }
@@ -6450,15 +6604,15 @@ static int cci__sisci_add_events_of(cci__endpoint_t *base) {
 
 /* More buffers for messages that come, with their events, up to what the program has allowed. */
 static int cci__sisci_add_recv(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->recv_made, ep->base.recv_buf_count);
+    uint32_t count = cci__sisci_slab_of(ep->pools.recv_made, ep->base.recv_buf_count);
     cci_evq_buffer_t *buffers = count ? (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers) : NULL;
     cci__sisci_event *events = buffers ? (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events) : NULL;
-    uint8_t *bytes = events ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
+    uint8_t *bytes = events ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->pools.stride) : NULL;
     if (!bytes) return 0;
     cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
-    cci_evq_add_buffers(&ep->base.evq, buffers, bytes, ep->stride, count);
+    cci_evq_add_buffers(&ep->base.evq, buffers, bytes, ep->pools.stride, count);
     cci_evq_limit_buffers(&ep->base.evq, ep->base.recv_buf_count);
-    ep->recv_made += count;
+    ep->pools.recv_made += count;
     return 1;
 }
 
@@ -6522,19 +6676,19 @@ static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t wat
 
 static void cci__sisci_set_mark(cci__sisci_link *link, uint32_t watch) {
     link->watched = watch;
-    (void)__atomic_fetch_or(&link->peer_door->marks[link->peer_mark / 64], UINT64_C(1) << (link->peer_mark & 63),
+    (void)__atomic_fetch_or(&link->peer.door->marks[link->peer.mark / 64], UINT64_C(1) << (link->peer.mark & 63),
                             __ATOMIC_SEQ_CST);
 }
 
 /* The peer may be waiting for what was just stored: it is told, at the end of the call if it may sleep. */
 static inline void cci__sisci_touch_for(cci__sisci_link *link, int is_record) {
-    if (CCI__UNLIKELY(link->peer_sleeps)) {
+    if (CCI__UNLIKELY(link->peer.sleeps)) {
         link->is_due_to_tell |= 1 + is_record;
-        if (cci__list_empty(&link->notify)) cci__list_append(&link->ep->notify, &link->notify);
-    } else if (CCI__LIKELY(link->in != NULL)) {
+        if (cci__list_empty(&link->notify)) cci__list_append(&link->ep->links.notify, &link->notify);
+    } else if (CCI__LIKELY(link->in.base != NULL)) {
         uint32_t watch =
-            __atomic_load_n((const uint32_t *)(const void *)(link->in + CCI__SISCI_AT_WATCH), __ATOMIC_RELAXED);
-        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer_door)
+            __atomic_load_n((const uint32_t *)(const void *)(link->in.base + CCI__SISCI_AT_WATCH), __ATOMIC_RELAXED);
+        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer.door)
             cci__sisci_set_mark(link, watch);
     }
 }
@@ -6550,23 +6704,23 @@ static inline void cci__sisci_touch_lightly(cci__sisci_link *link) {
 
 /* The link is looked at when the device is, until it wants nothing more from there: then news bring it back. */
 static void cci__sisci_attend(cci__sisci_link *link) {
-    if (cci__list_empty(&link->step)) cci__list_append(&link->ep->steps, &link->step);
+    if (cci__list_empty(&link->step)) cci__list_append(&link->ep->links.steps, &link->step);
 }
 
 static void cci__sisci_settle_down(cci__sisci_link *link) {
-    if (!link->mirror && !link->knocks) /* callbacks of a library come in other threads, and only set flags */
+    if (!link->mirror && !link->peer.knocks) /* callbacks of a library come in other threads, and only set flags */
         cci__list_remove(&link->step);
 }
 
 /* Stores a word of the peer's inbox that is not in the ring. */
 static void cci__sisci_tell(cci__sisci_link *link, size_t at, uint32_t value) {
-    cci__sisci_store(link->out + at, value);
+    cci__sisci_store(link->out.base + at, value);
     if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push_word(link, at);
 }
 
 /* The same with two words, and after what they tell of. */
 static void cci__sisci_tell_long(cci__sisci_link *link, size_t at, uint64_t value) {
-    cci__sisci_store_long(link->out + at, value);
+    cci__sisci_store_long(link->out.base + at, value);
     if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push_long(link, at);
 }
 
@@ -6603,8 +6757,9 @@ static int cci__sisci_open_sd(cci__sisci *ep) {
 static int cci__sisci_make_interrupt(cci__sisci *ep) {
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     if (ep->far) return ep->far->make_interrupt(ep);
-    ep->sci->call.SCICreateInterrupt(ep->sd, &ep->interrupt, ep->adapter, &ep->interrupt_number, NULL, NULL, 0, &error);
-    if (error != CCI__SCI_ERR_OK) ep->interrupt = NULL;
+    ep->sci->call.SCICreateInterrupt(ep->sd, &ep->entrance.interrupt, ep->adapter, &ep->entrance.interrupt_number, NULL,
+                                     NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) ep->entrance.interrupt = NULL;
     return error == CCI__SCI_ERR_OK;
 }
 
@@ -6616,10 +6771,10 @@ static void cci__sisci_close_sd(cci__sisci *ep) {
         ep->far->close(ep);
         return;
     }
-    for (i = 0; ep->interrupt && i < 1000; i++) {
-        ep->sci->call.SCIRemoveInterrupt(ep->interrupt, 0, &error);
+    for (i = 0; ep->entrance.interrupt && i < 1000; i++) {
+        ep->sci->call.SCIRemoveInterrupt(ep->entrance.interrupt, 0, &error);
         if (error != CCI__SCI_ERR_BUSY) break;
-        cci__sci_disconnect_users(ep->interrupt);
+        cci__sci_disconnect_users(ep->entrance.interrupt);
     }
     if (ep->sd) {
         ep->sci->call.SCIClose(ep->sd, 0, &error);
@@ -6629,7 +6784,7 @@ static void cci__sisci_close_sd(cci__sisci *ep) {
 
 /* The descriptors by which a sleeper learns of events, -1 where there is none. */
 static void cci__sisci_event_fds(const cci__sisci *ep, int *fds) {
-    fds[0] = ep->far ? ep->far->event_fd(ep) : cci__sci_interrupt_fd(ep->interrupt);
+    fds[0] = ep->far ? ep->far->event_fd(ep) : cci__sci_interrupt_fd(ep->entrance.interrupt);
     fds[1] = ep->far ? -1 : cci__sci_fd(ep->sd);
 }
 
@@ -6638,7 +6793,7 @@ static void cci__sisci_take_interrupts(cci__sisci *ep) {
     if (ep->far)
         ep->far->take_interrupts(ep);
     else
-        (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->interrupt));
+        (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->entrance.interrupt));
 }
 
 /* Lets callbacks tell their news. Those of a library come whenever they like. */
@@ -6680,14 +6835,14 @@ static void cci__sisci_remove_door(cci__sisci *ep) {
     if (ep->far)
         ep->far->remove_door(ep);
     else
-        cci__sisci_remove_segment(ep, ep->door_segment);
+        cci__sisci_remove_segment(ep, ep->entrance.segment);
 }
 
 static void cci__sisci_remove_inbox(cci__sisci_link *link) {
     if (link->mirror)
         link->ep->far->remove_inbox(link);
     else
-        cci__sisci_remove_segment(link->ep, link->in_segment);
+        cci__sisci_remove_segment(link->ep, link->inbox.segment);
 }
 
 /* Begins to connect; the callback says how it ended. 0: it was not possible. */
@@ -6696,7 +6851,7 @@ static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_seg
     cci__sisci *ep = link->ep;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     if (ep->far) return ep->far->connect_segment(link, segment, id);
-    ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter, callback, arg, 10000,
+    ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer.node, id, ep->adapter, callback, arg, 10000,
                                     ep->sci->flag.USE_CALLBACK | ep->sci->flag.ASYNCHRONOUS_CONNECT, &error);
     if (error != CCI__SCI_ERR_OK) *segment = NULL;
     return error == CCI__SCI_ERR_OK;
@@ -6707,23 +6862,23 @@ static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int num
     if (link->ep->far)
         link->ep->far->connect_interrupt(link, number);
     else
-        link->interrupt = cci__sci_begin_interrupt(link->ep->sd, number);
+        link->peer.interrupt = cci__sci_begin_interrupt(link->ep->sd, number);
 }
 
 /* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
 static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
-    if (link->ep->far || !link->interrupt) return link->interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
-    return cci__sci_interrupt_state(link->interrupt);
+    if (link->ep->far || !link->peer.interrupt) return link->peer.interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
+    return cci__sci_interrupt_state(link->peer.interrupt);
 }
 
 /* Interrupts the peer, as soon as that is possible. */
 static void cci__sisci_wake_peer(cci__sisci_link *link) {
-    link->knocks = link->interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
-    if (link->knocks) cci__sisci_attend(link);
-    if (link->interrupt && !link->knocks) {
+    link->peer.knocks = link->peer.interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
+    if (link->peer.knocks) cci__sisci_attend(link);
+    if (link->peer.interrupt && !link->peer.knocks) {
         cci__sci_error_t error;
         if (link->mirror) link->ep->far->finish_stores(link); /* interrupts may overtake stores */
-        link->ep->sci->call.SCITriggerInterrupt(link->interrupt, 0, &error);
+        link->ep->sci->call.SCITriggerInterrupt(link->peer.interrupt, 0, &error);
     }
 }
 
@@ -6733,20 +6888,20 @@ static int cci__sisci_is_owner(const cci__sisci_link *link) {
     cci__sci_ucred who;
     if (link->ep->far) return 0; /* its memory is another node's */
     memset(&who, 0, sizeof who);
-    return cci__sci_process_of(link->out_segment, &who) && who.pid > 0 && (uint32_t)who.pid == link->card.pid &&
+    return cci__sci_process_of(link->outbox.segment, &who) && who.pid > 0 && (uint32_t)who.pid == link->peer.card.pid &&
            who.uid == geteuid();
 }
 
 /* Who has the door that a client knocks at. */
 static void cci__sisci_note_owner(cci__sisci_link *link) {
-    if (!link->ep->far) memcpy(link->owner, cci__sci_owner_name(link->door_segment), sizeof link->owner);
+    if (!link->ep->far) memcpy(link->join.owner, cci__sci_owner_name(link->join.door_segment), sizeof link->join.owner);
 }
 
 /* Both inboxes are mapped, and nobody else will connect to ours: the descriptors of their memory are needed no more. */
 static void cci__sisci_save_descriptors(cci__sisci_link *link) {
     if (link->ep->far) return;
-    cci__sci_save_local_descriptor(link->in_segment);
-    cci__sci_save_remote_descriptor(link->out_segment);
+    cci__sci_save_local_descriptor(link->inbox.segment);
+    cci__sci_save_remote_descriptor(link->outbox.segment);
 }
 
 /* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end.
@@ -6755,15 +6910,15 @@ static int cci__sisci_is_private(cci__sisci_link *link) {
     cci__sci_ucred user, owner;
     int is_known;
     if (link->ep->far) {
-        link->is_foreign = 1;
+        link->peer.is_foreign = 1;
         return 1; /* a library does not tell who it is */
     }
     memset(&user, 0, sizeof user);
     memset(&owner, 0xff, sizeof owner);
-    is_known = cci__sci_only_user(link->in_segment, &user) && cci__sci_process_of(link->out_segment, &owner);
-    link->is_foreign = owner.uid != (uint32_t)geteuid();
+    is_known = cci__sci_only_user(link->inbox.segment, &user) && cci__sci_process_of(link->outbox.segment, &owner);
+    link->peer.is_foreign = owner.uid != (uint32_t)geteuid();
     return is_known && user.pid == owner.pid && user.uid == owner.uid &&
-           (!link->is_client || strcmp(link->owner, cci__sci_owner_name(link->out_segment)) == 0);
+           (!link->is_client || strcmp(link->join.owner, cci__sci_owner_name(link->outbox.segment)) == 0);
 }
 
 /* ==================================================================================================================
@@ -6777,29 +6932,29 @@ static int cci__sisci_is_private(cci__sisci_link *link) {
 
 /* 1: the peer has asked for a mark, and sleeps. */
 static int cci__sisci_mark_for_sleeper(cci__sisci_link *link, int is_record) {
-    uint32_t watch = cci__sisci_load(link->in + CCI__SISCI_AT_WATCH);
+    uint32_t watch = cci__sisci_load(link->in.base + CCI__SISCI_AT_WATCH);
     if (!cci__sisci_is_wanted(link, watch, is_record)) return 0;
     cci__sisci_set_mark(link, watch);
     CCI__SCI_FENCE(SEQ_CST); /* the mark before this, the sleeper's word after */
-    return cci__sisci_load(&link->peer_door->sleeps) != 0;
+    return cci__sisci_load(&link->peer.door->sleeps) != 0;
 }
 
 static void cci__sisci_notify(cci__sisci *ep) {
     CCI__SCI_FENCE(SEQ_CST); /* the store before this, the sleeper's word after */
-    while (!cci__list_empty(&ep->notify)) {
-        cci__sisci_link *link = CCI__CONTAINER(ep->notify.next, cci__sisci_link, notify);
+    while (!cci__list_empty(&ep->links.notify)) {
+        cci__sisci_link *link = CCI__CONTAINER(ep->links.notify.next, cci__sisci_link, notify);
         int is_record = link->is_due_to_tell > 1;
         cci__list_remove(&link->notify);
         cci__list_init(&link->notify);
         link->is_due_to_tell = 0;
-        if (link->state == CCI__SISCI_OPEN && (link->mirror ? cci__sisci_load(link->in + CCI__SISCI_AT_SLEEP) != 0
+        if (link->state == CCI__SISCI_OPEN && (link->mirror ? cci__sisci_load(link->in.base + CCI__SISCI_AT_SLEEP) != 0
                                                             : cci__sisci_mark_for_sleeper(link, is_record)))
             cci__sisci_wake_peer(link);
     }
 }
 
 static inline void cci__sisci_flush(cci__sisci *ep) {
-    if (CCI__UNLIKELY(!cci__list_empty(&ep->notify))) cci__sisci_notify(ep);
+    if (CCI__UNLIKELY(!cci__list_empty(&ep->links.notify))) cci__sisci_notify(ep);
 }
 
 /* The link is looked at in each call from now on. Those to which something happened last are the last of the list. */
@@ -6807,33 +6962,34 @@ static void cci__sisci_heat(cci__sisci_link *link) {
     link->idle_rounds = 0;
     if (!link->is_hot) {
         link->is_hot = 1;
-        link->ep->only = NULL;
-        link->ep->hot_count++;
-    } else if (link->node.next == &link->ep->hot) {
+        link->ep->links.only = NULL;
+        link->ep->links.hot_count++;
+    } else if (link->node.next == &link->ep->links.hot) {
         return;
     }
     cci__list_remove(&link->node);
-    cci__list_append(&link->ep->hot, &link->node);
+    cci__list_append(&link->ep->links.hot, &link->node);
 }
 
 static void cci__sisci_cool(cci__sisci_link *link) {
     if (link->is_hot) {
         link->is_hot = 0;
-        link->ep->only = NULL;
-        link->ep->hot_count--;
+        link->ep->links.only = NULL;
+        link->ep->links.hot_count--;
         cci__list_remove(&link->node);
-        cci__list_append(&link->ep->cold, &link->node);
+        cci__list_append(&link->ep->links.cold, &link->node);
     }
 }
 
 /* The next record waits for the program, or for space for an answer. */
 static int cci__sisci_is_stuck(const cci__sisci_link *link) {
-    return link->stalled == link->tail * 2 + 1;
+    return link->stall.word == link->in.tail * 2 + 1;
 }
 
 /* Somebody waits for the peer to consume what we have sent. */
 static int cci__sisci_wants_acks(const cci__sisci_link *link) {
-    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->owing) || cci__sisci_is_stuck(link);
+    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.owing) ||
+           cci__sisci_is_stuck(link);
 }
 
 /* From now on the peer marks the link when it stores a record, or anything that somebody here waits for. */
@@ -6846,10 +7002,18 @@ static void cci__sisci_watch(cci__sisci_link *link) {
     }
 }
 
+/* What a callback of the software has reported is dealt with at the next look at the device. */
+static cci__sci_callback_action_t cci__sisci_report(cci__sisci_link *link, int *news, int is_connected) {
+    *news = is_connected ? 1 : -1;
+    cci__sisci_attend(link);
+    link->ep->rounds = 0;
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
 /* A link that has lost its peer, or whose peer writes nonsense. */
 static void cci__sisci_lose(cci__sisci_link *link) {
     if (link->state == CCI__SISCI_OPEN) {
-        link->news.out = -1; /* dealt with at the next look at the device */
+        link->join.news.out = -1; /* dealt with at the next look at the device */
         cci__sisci_attend(link);
         link->ep->rounds = 0;
     }
@@ -6867,31 +7031,31 @@ static void cci__sisci_lose(cci__sisci_link *link) {
 
 static inline void cci__sisci_drop_op(cci__sisci *ep, cci__sisci_op *op) {
     if (op) {
-        op->event.next = ep->free_ops;
-        ep->free_ops = &op->event;
+        op->event.next = ep->pools.free_ops;
+        ep->pools.free_ops = &op->event;
     }
 }
 
 static void cci__sisci_add_ops(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->op_made, ep->send_total + CCI__SISCI_EXTRA_OPS);
+    uint32_t count = cci__sisci_slab_of(ep->pools.op_made, ep->pools.send_total + CCI__SISCI_EXTRA_OPS);
     cci__sisci_op *ops = count ? (cci__sisci_op *)cci__sisci_memory_of(ep, count * sizeof *ops) : NULL;
     if (!ops) return;
-    ep->op_made += count;
+    ep->pools.op_made += count;
     while (count-- > 0) {
         memset(&ops[count], 0, sizeof ops[count]);
         ops[count].event.base.endpoint = &ep->base.api;
         ops[count].event.pool = CCI_EVQ_OPERATION;
-        ops[count].event.next = ep->free_ops;
-        ep->free_ops = &ops[count].event;
+        ops[count].event.next = ep->pools.free_ops;
+        ep->pools.free_ops = &ops[count].event;
     }
 }
 
 static inline cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, void *context, int flags) {
     cci__sisci_op *op;
-    if (CCI__UNLIKELY(!ep->free_ops)) cci__sisci_add_ops(ep);
-    op = (cci__sisci_op *)(void *)ep->free_ops;
+    if (CCI__UNLIKELY(!ep->pools.free_ops)) cci__sisci_add_ops(ep);
+    op = (cci__sisci_op *)(void *)ep->pools.free_ops;
     if (!op) return NULL;
-    ep->free_ops = op->event.next;
+    ep->pools.free_ops = op->event.next;
     op->event.base.pub.send.type = CCI_EVENT_SEND;
     op->event.base.pub.send.connection = &conn->conn.pub;
     op->event.base.pub.send.context = context;
@@ -6901,32 +7065,32 @@ static inline cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *
     op->item = NULL;
     op->deadline_ns = 0;
     op->status = CCI_SUCCESS;
-    op->posted = op->done = op->has_record = op->withdrawn = 0;
+    op->posted = op->done = op->is_first_rnr = op->has_record = op->withdrawn = 0;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
     return op;
 }
 
 /* Something is under way that is to have a deadline: that is set at the next look at the clock. */
 static inline void cci__sisci_watch_time(cci__sisci_link *link) {
-    if (link->is_fresh) return;
-    link->is_fresh = 1;
-    link->begins = (uint8_t)cci__list_empty(&link->timed);
-    cci__list_remove(&link->timed);
-    cci__list_append(&link->ep->fresh, &link->timed);
+    if (link->time.is_fresh) return;
+    link->time.is_fresh = 1;
+    link->time.begins = (uint8_t)cci__list_empty(&link->time.node);
+    cci__list_remove(&link->time.node);
+    cci__list_append(&link->ep->links.fresh, &link->time.node);
 }
 
 /* No deadlines are set or awaited any more, until there is something new. */
 static void cci__sisci_leave_time(cci__sisci_link *link) {
-    link->is_fresh = link->renews = 0;
-    cci__list_remove(&link->timed);
-    cci__list_init(&link->timed);
+    link->time.is_fresh = link->time.renews = 0;
+    cci__list_remove(&link->time.node);
+    cci__list_init(&link->time.node);
 }
 
 /* As long as an RMA gets on, it has time. */
 static void cci__sisci_renew(cci__sisci_link *link, cci__sisci_item *item) {
     item->deadline_ns = 0;
     if (item->op) item->op->deadline_ns = 0;
-    link->renews = 1;
+    link->time.renews = 1;
     cci__sisci_watch_time(link);
 }
 
@@ -6987,7 +7151,7 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
     if (status == CCI_ERR_RNR && op->conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
         !(op->conn->unready & CCI__SISCI_MARKED)) {
         op->conn->unready = CCI__SISCI_UNREADY | CCI__SISCI_MARKED;
-        op->done = 1;
+        op->is_first_rnr = 1;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -6996,8 +7160,8 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
 
 /* Gives an operation up; what is in the ring and not consumed is withdrawn if that is still possible. */
 static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
-    if (op->has_record && (int32_t)(link->freed - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
-        cci__sisci_tell(link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
+    if (op->has_record && (int32_t)(link->out.freed - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
+        cci__sisci_tell(link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
                         op->word | CCI__SISCI_VOID);
     }
     cci__sisci_complete(ep, op, status);
@@ -7009,20 +7173,20 @@ static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, in
 }
 
 static void cci__sisci_free_item(cci__sisci *ep, cci__sisci_item *item) {
-    item->next = ep->free_items;
-    ep->free_items = item;
+    item->next = ep->pools.free_items;
+    ep->pools.free_items = item;
 }
 
 /* Buffers for more messages that wait; their bytes are not touched until they are used. */
 static void cci__sisci_add_items(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->item_made, ep->send_total);
+    uint32_t count = cci__sisci_slab_of(ep->pools.item_made, ep->pools.send_total);
     cci__sisci_item *items = count ? (cci__sisci_item *)cci__sisci_memory_of(ep, count * sizeof *items) : NULL;
-    uint8_t *bytes = items ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
+    uint8_t *bytes = items ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->pools.stride) : NULL;
     if (!bytes) return;
-    ep->item_made += count;
+    ep->pools.item_made += count;
     while (count-- > 0) {
         memset(&items[count], 0, sizeof items[count]);
-        items[count].buffer = bytes + (size_t)count * ep->stride;
+        items[count].buffer = bytes + (size_t)count * ep->pools.stride;
         cci__sisci_free_item(ep, &items[count]);
     }
 }
@@ -7030,10 +7194,10 @@ static void cci__sisci_add_items(cci__sisci *ep) {
 static cci__sisci_item *cci__sisci_new_item(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_item *item;
     uint8_t *buffer;
-    if (!ep->free_items) cci__sisci_add_items(ep);
-    item = ep->free_items;
+    if (!ep->pools.free_items) cci__sisci_add_items(ep);
+    item = ep->pools.free_items;
     if (!item) return NULL;
-    ep->free_items = item->next;
+    ep->pools.free_items = item->next;
     buffer = item->buffer;
     memset(item, 0, sizeof *item);
     item->buffer = buffer;
@@ -7058,22 +7222,22 @@ static int cci__sisci_is_dead(const cci__sisci_item *item) {
 /* The peer says that it has consumed so much; what is older than what we know comes from a word that it need not store
  * again. */
 static void cci__sisci_hear_ack(cci__sisci_link *link, uint32_t consumed) {
-    if ((int32_t)(consumed - link->freed) <= 0) return;
-    if (consumed - link->freed > link->head - link->freed) {
+    if ((int32_t)(consumed - link->out.freed) <= 0) return;
+    if (consumed - link->out.freed > link->out.head - link->out.freed) {
         cci__sisci_lose(link); /* that was never sent */
         return;
     }
-    link->freed = consumed;
+    link->out.freed = consumed;
 }
 
 static void cci__sisci_see_freed(cci__sisci_link *link) {
-    cci__sisci_hear_ack(link, cci__sisci_load(link->in + CCI__SISCI_AT_ACK));
+    cci__sisci_hear_ack(link, cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK));
 }
 
 static int cci__sisci_has_room(cci__sisci_link *link, uint32_t lines) {
-    if (link->head + lines + 1 - link->freed <= link->out_lines) return 1;
+    if (link->out.head + lines + 1 - link->out.freed <= link->out.lines) return 1;
     cci__sisci_see_freed(link);
-    return link->head + lines + 1 - link->freed <= link->out_lines;
+    return link->out.head + lines + 1 - link->out.freed <= link->out.lines;
 }
 
 /* The name of a connection in records: its index, and twelve bits that tell it from earlier ones of that index. */
@@ -7085,8 +7249,8 @@ static uint32_t cci__sisci_name(const cci__sisci_conn *conn) {
  * before; the peer reads none of it. */
 static void cci__sisci_sweep(cci__sisci_link *link) {
     uint32_t i;
-    for (i = 0; i < link->out_lines; i++) cci__sisci_store(link->out_ring + (size_t)i * CCI__SISCI_LINE, 0);
-    link->swept = link->head;
+    for (i = 0; i < link->out.lines; i++) cci__sisci_store(link->out.ring + (size_t)i * CCI__SISCI_LINE, 0);
+    link->out.swept = link->out.head;
 }
 
 /* When the peer has consumed all, the next record but one goes to the front of the ring: a link that is used now and
@@ -7094,53 +7258,53 @@ static void cci__sisci_sweep(cci__sisci_link *link) {
  * record is the last before that. */
 static inline int cci__sisci_returns(cci__sisci_link *link, uint32_t place, uint32_t lines) {
     if (CCI__LIKELY(place < CCI__SISCI_NEAR) || link->mirror) return 0;
-    if (link->freed != link->head) {
+    if (link->out.freed != link->out.head) {
         if ((place & 15) >= lines) return 0;
         cci__sisci_see_freed(link);
-        if (link->freed != link->head) return 0;
+        if (link->out.freed != link->out.head) return 0;
     }
-    if (CCI__UNLIKELY(link->head - link->swept > CCI__SISCI_SWEEP)) cci__sisci_sweep(link);
+    if (CCI__UNLIKELY(link->out.head - link->out.swept > CCI__SISCI_SWEEP)) cci__sisci_sweep(link);
     return 1;
 }
 
 /* How many lines a record takes; its word says whether those to the end of the ring. */
 static inline uint32_t cci__sisci_span(cci__sisci_link *link, uint32_t lines, uint32_t *word) {
-    uint32_t place = link->head & (link->out_lines - 1);
+    uint32_t place = link->out.head & (link->out.lines - 1);
     if (CCI__LIKELY(!cci__sisci_returns(link, place, lines))) return lines;
     *word |= CCI__SISCI_LAST;
-    return link->out_lines - place;
+    return link->out.lines - place;
 }
 
 static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word,
                                       uint32_t to) {
     uint32_t header[2];
     header[0] = to;
-    header[1] = link->told_tail = link->tail;
+    header[1] = link->told_tail = link->in.tail;
     if (link->is_busy & CCI__SISCI_IS_DUE) {
         link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
         cci__list_remove(&link->due);
     }
     memcpy(record + 8, header, 8);
     __atomic_store_n((uint32_t *)(void *)(record + 4), word, __ATOMIC_RELAXED);
-    cci__sisci_store(record, link->head * 2 + 1);
+    cci__sisci_store(record, link->out.head * 2 + 1);
     if (CCI__UNLIKELY(link->mirror != NULL))
         link->ep->far->push_record(link, record, word == CCI__SISCI_PAD ? 1 : lines);
-    link->head += lines;
+    link->out.head += lines;
     cci__sisci_touch(link);
 }
 
 /* Room for a record in one piece, or NULL. */
 static uint8_t *cci__sisci_reserve(cci__sisci_link *link, uint32_t lines) {
-    uint32_t place = link->head & (link->out_lines - 1);
-    uint32_t rest = link->out_lines - place;
+    uint32_t place = link->out.head & (link->out.lines - 1);
+    uint32_t rest = link->out.lines - place;
     if (lines > rest) {
         if (!cci__sisci_has_room(link, rest + lines)) return NULL;
-        cci__sisci_publish(link, link->out_ring + (size_t)place * CCI__SISCI_LINE, rest, CCI__SISCI_PAD, 0);
+        cci__sisci_publish(link, link->out.ring + (size_t)place * CCI__SISCI_LINE, rest, CCI__SISCI_PAD, 0);
         place = 0;
     } else if (!cci__sisci_has_room(link, lines)) {
         return NULL;
     }
-    return link->out_ring + (size_t)place * CCI__SISCI_LINE;
+    return link->out.ring + (size_t)place * CCI__SISCI_LINE;
 }
 
 static uint32_t cci__sisci_lines(uint32_t length) {
@@ -7235,46 +7399,47 @@ static int cci__sisci_post(cci__sisci_link *link, uint32_t type, uint32_t to, co
 
 /* A free block of the peer's inbox; what the peer has given back is looked at when there is none. */
 static int cci__sisci_take_block(cci__sisci_link *link) {
-    while (link->free_count == 0) {
-        uint32_t word = cci__sisci_load(link->in + CCI__SISCI_AT_RETURNS + 4 * (link->returned % CCI__SISCI_RETURNS));
-        if (word >> 8 != ((link->returned + 1) & 0xffffffu)) return -1;
-        if ((word & 0xff) >= link->card.block_count) {
+    while (link->outbox.free_count == 0) {
+        uint32_t word =
+            cci__sisci_load(link->in.base + CCI__SISCI_AT_RETURNS + 4 * (link->outbox.returned % CCI__SISCI_RETURNS));
+        if (word >> 8 != ((link->outbox.returned + 1) & 0xffffffu)) return -1;
+        if ((word & 0xff) >= link->peer.card.block_count) {
             cci__sisci_lose(link);
             return -1;
         }
-        link->free_block[link->free_count++] = (uint8_t)word;
-        link->returned++;
+        link->outbox.free_block[link->outbox.free_count++] = (uint8_t)word;
+        link->outbox.returned++;
     }
-    return link->free_block[--link->free_count];
+    return link->outbox.free_block[--link->outbox.free_count];
 }
 
 /* The connection's silent messages have their time from this one on, if the peer has taken those before it. */
 static void cci__sisci_begin_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
-    if (!cci__list_empty(&conn->asked)) {
+    if (!cci__list_empty(&conn->state_node)) {
         cci__sisci_see_freed(link);
-        if ((int32_t)(link->freed - conn->silent_mark) < 0) return;
+        if ((int32_t)(link->out.freed - conn->silent_mark) < 0) return;
     } else if (!cci__conn_is_reliable(&conn->conn)) {
         return;
     }
-    conn->silent_mark = link->head;
+    conn->silent_mark = link->out.head;
     conn->conn.deadline_ns = 0;
-    cci__list_remove(&conn->asked);
-    cci__list_append(&link->silent, &conn->asked);
+    cci__list_remove(&conn->state_node);
+    cci__list_append(&link->conns.silent, &conn->state_node);
     cci__sisci_watch_time(link);
 }
 
 /* A silent message has no operation that would time out: its connection remembers it. An endpoint that is polled
  * notices soon enough whether the peer gets on. */
 static inline void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
-    conn->silent_end = link->head;
-    if (CCI__UNLIKELY(cci__list_empty(&conn->asked) || cci__sisci_is_sleeper(link->ep)))
+    conn->silent_end = link->out.head;
+    if (CCI__UNLIKELY(cci__list_empty(&conn->state_node) || cci__sisci_is_sleeper(link->ep)))
         cci__sisci_begin_silent(link, conn);
 }
 
 /* An operation's record, which is published now. */
 static inline void cci__sisci_posted(const cci__sisci_link *link, cci__sisci_op *op, uint32_t lines, uint32_t word) {
-    op->start = link->head;
-    op->end = link->head + lines;
+    op->start = link->out.head;
+    op->end = link->out.head + lines;
     op->word = word;
     op->has_record = op->posted = 1;
 }
@@ -7302,8 +7467,8 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
         word = CCI__SISCI_BLOCK | length << 16;
         number = (uint32_t)block;
         memcpy(record + CCI__SISCI_HEADER, &number, sizeof number);
-        cci__sisci_gather(link->out_blocks + (size_t)number * link->card.block_size, data, count);
-        cci__sisci_push(link, link->out_blocks + (size_t)number * link->card.block_size, length);
+        cci__sisci_gather(link->outbox.blocks + (size_t)number * link->peer.card.block_size, data, count);
+        cci__sisci_push(link, link->outbox.blocks + (size_t)number * link->peer.card.block_size, length);
     }
     CCI__WAKES(word |= link->ep->wake_word);
     lines = cci__sisci_span(link, lines, &word);
@@ -7328,7 +7493,7 @@ static cci__sisci_conn *cci__sisci_conn_at(const cci__sisci *ep, uint32_t index)
 
 /* The connection is of this link from now on; those of multicast are of none. */
 static void cci__sisci_assign(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_link *link) {
-    cci__sisci_conn *after = link ? cci__sisci_conn_at(ep, link->conns) : NULL;
+    cci__sisci_conn *after = link ? cci__sisci_conn_at(ep, link->conns.first) : NULL;
     conn->link = link;
     conn->before = conn->after = CCI__CONN_NONE;
     if (after) {
@@ -7336,8 +7501,8 @@ static void cci__sisci_assign(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_
         conn->after = after->conn.index;
     }
     if (link) {
-        link->conn_count++;
-        link->conns = conn->conn.index;
+        link->conns.count++;
+        link->conns.first = conn->conn.index;
     }
 }
 
@@ -7348,8 +7513,8 @@ static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn 
     if (before)
         before->after = conn->after;
     else
-        conn->link->conns = conn->after;
-    return --conn->link->conn_count;
+        conn->link->conns.first = conn->after;
+    return --conn->link->conns.count;
 }
 
 /* The same; a link without connections ends after a while. */
@@ -7357,8 +7522,9 @@ static void cci__sisci_leave_link(cci__sisci *ep, const cci__sisci_conn *conn) {
     if (cci__sisci_unassign(ep, conn) > 0) return;
     cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
     conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
-    ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
-    if (conn->link->is_client && cci__list_empty(&conn->link->idle)) cci__list_append(&ep->idle, &conn->link->idle);
+    ep->times.idle_ns = cci__min64(ep->times.idle_ns, conn->link->idle_ns);
+    if (conn->link->is_client && cci__list_empty(&conn->link->idle))
+        cci__list_append(&ep->links.idle, &conn->link->idle);
 }
 
 static void cci__sisci_drop_data(cci__sisci *ep, cci__sisci_conn *conn) {
@@ -7371,15 +7537,15 @@ static void cci__sisci_drop_data(cci__sisci *ep, cci__sisci_conn *conn) {
 static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
     cci__list_remove(&conn->node);
-    cci__list_remove(&conn->asked);
+    cci__list_remove(&conn->state_node);
     cci__sisci_drop_data(ep, conn);
-    if (conn->link) conn->link->last = NULL;
+    if (conn->link) conn->link->conns.last = NULL;
     if (conn->link) cci__sisci_leave_link(ep, conn);
     cci_conn_close(&ep->base.conns, &conn->conn);
 }
 
 static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
-    const void *data = conn->data ? (cci_conn_answer_t *)conn->data + 1 : NULL;
+    const void *data = conn->data ? conn->data + 1 : NULL;
     uint32_t data_len = data ? conn->data_len : 0;
     uint32_t head[4];
     memset(head, 0, sizeof head);
@@ -7395,7 +7561,7 @@ static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
     case CCI__SISCI_REJECT:
         return cci__sisci_post(link, CCI__SISCI_REJECT, conn->conn.peer_index, head, 16, data, data_len);
     case CCI__SISCI_DISCONNECT:
-        head[2] = conn->mark;
+        head[2] = conn->closed_at;
         head[3] = conn->conn.state == CCI_CONN_BROKEN ? CCI__SISCI_GIVEN_UP : 0;
         break;
     default: break;
@@ -7404,8 +7570,8 @@ static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
 }
 
 static int cci__sisci_pay(cci__sisci *ep, cci__sisci_link *link) {
-    while (!cci__list_empty(&link->owing)) {
-        cci__sisci_conn *conn = CCI__CONTAINER(link->owing.next, cci__sisci_conn, node);
+    while (!cci__list_empty(&link->conns.owing)) {
+        cci__sisci_conn *conn = CCI__CONTAINER(link->conns.owing.next, cci__sisci_conn, node);
         if (!cci__sisci_post_owed(link, conn)) return 0;
         cci__list_remove(&conn->node);
         cci__list_init(&conn->node);
@@ -7420,7 +7586,7 @@ static int cci__sisci_pay(cci__sisci *ep, cci__sisci_link *link) {
 static void cci__sisci_owe(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) {
     conn->owes = type;
     if (cci__list_empty(&conn->node)) {
-        cci__list_append(&conn->link->owing, &conn->node);
+        cci__list_append(&conn->link->conns.owing, &conn->node);
         conn->link->is_busy |= CCI__SISCI_HAS_WORK;
     }
     cci__sisci_heat(conn->link);
@@ -7451,13 +7617,13 @@ static void cci__sisci_post_about(cci_evq_fifo_t *fifo, const cci_conn_t *conn, 
 static void cci__sisci_post_ends(cci__sisci *ep) {
     cci_evq_event_t *event;
     while (!cci__list_empty(&ep->ending)) {
-        cci__sisci_conn *conn = CCI__CONTAINER(ep->ending.next, cci__sisci_conn, asked);
-        if (!ep->base.evq.free_events[CCI_EVQ_CONTROL] && ep->control_made < CCI__SISCI_CONTROL)
+        cci__sisci_conn *conn = CCI__CONTAINER(ep->ending.next, cci__sisci_conn, state_node);
+        if (!ep->base.evq.free_events[CCI_EVQ_CONTROL] && ep->pools.control_made < CCI__SISCI_CONTROL)
             cci__sisci_add_control(ep);
         event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
         if (!event) return;
-        cci__list_remove(&conn->asked);
-        cci__list_init(&conn->asked);
+        cci__list_remove(&conn->state_node);
+        cci__list_init(&conn->state_node);
         cci__event_set_disconnect(event, &conn->conn, conn->end_status);
         ep->received_total++;
         cci__sisci_post_about(&ep->received, &conn->conn, event);
@@ -7469,14 +7635,14 @@ static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int statu
     if (conn->is_over) return;
     conn->is_over = 1;
     conn->end_status = (int16_t)status;
-    cci__list_remove(&conn->asked); /* of `silent` */
-    cci__list_init(&conn->asked);
+    cci__list_remove(&conn->state_node); /* of `silent` */
+    cci__list_init(&conn->state_node);
     if (CCI__LINGERS(&conn->conn)) { /* the program has closed it */
         cci__sisci_check_linger(conn);
         return;
     }
     if (ep->base.event_mask & (1u << CCI_EVENT_DISCONNECT)) {
-        cci__list_append(&ep->ending, &conn->asked);
+        cci__list_append(&ep->ending, &conn->state_node);
         cci__sisci_post_ends(ep);
     }
 }
@@ -7519,7 +7685,7 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
     conn->conn.keepalive_us =
         attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->base.keepalive_us : 0;
     cci__list_init(&conn->node);
-    cci__list_init(&conn->asked);
+    cci__list_init(&conn->state_node);
     cci__sisci_assign(ep, conn, link);
     return conn;
 }
@@ -7550,12 +7716,12 @@ static int cci__sisci_vm_piece(cci__sisci_link *link, const cci__sisci_item *ite
     struct iovec here, there;
     uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
     ssize_t n;
-    if (item->remote_region >= link->card.region_count) return CCI_ERR_RMA_HANDLE;
+    if (item->remote_region >= link->peer.card.region_count) return CCI_ERR_RMA_HANDLE;
     here.iov_base = &region;
     here.iov_len = sizeof region;
-    there.iov_base = (void *)(uintptr_t)(link->card.regions_at + (uint64_t)item->remote_region * sizeof region);
+    there.iov_base = (void *)(uintptr_t)(link->peer.card.regions_at + (uint64_t)item->remote_region * sizeof region);
     there.iov_len = sizeof region;
-    n = (ssize_t)syscall(SYS_process_vm_readv, (pid_t)link->card.pid, &here, 1UL, &there, 1UL, 0UL);
+    n = (ssize_t)syscall(SYS_process_vm_readv, (pid_t)link->peer.card.pid, &here, 1UL, &there, 1UL, 0UL);
     if (n != (ssize_t)sizeof region) return CCI_ERR_DISCONNECTED;
     if (region.key != item->remote_key || region.key == 0 || (region.flags & wanted) != wanted ||
         length > region.length || offset > region.length - length)
@@ -7564,13 +7730,13 @@ static int cci__sisci_vm_piece(cci__sisci_link *link, const cci__sisci_item *ite
     here.iov_len = (size_t)length;
     there.iov_base = region.start + offset;
     there.iov_len = (size_t)length;
-    n = (ssize_t)syscall(item->is_read ? SYS_process_vm_readv : SYS_process_vm_writev, (pid_t)link->card.pid, &here,
-                         1UL, &there, 1UL, 0UL);
+    n = (ssize_t)syscall(item->is_read ? SYS_process_vm_readv : SYS_process_vm_writev, (pid_t)link->peer.card.pid,
+                         &here, 1UL, &there, 1UL, 0UL);
     return n == (ssize_t)length ? CCI_SUCCESS : n < 0 && errno == ESRCH ? CCI_ERR_DISCONNECTED : CCI_ERR_RMA_HANDLE;
 }
 
 static uint8_t *cci__sisci_local(cci__sisci *ep, const cci__sisci_item *item, uint64_t offset, uint64_t length) {
-    return cci_rma_address(&ep->rma, item->local_key, item->local_region, item->local_offset + offset, length, 0);
+    return cci_rma_address(&ep->rma.table, item->local_key, item->local_region, item->local_offset + offset, length, 0);
 }
 
 /* Copies up to `most` bytes; 1 when the RMA is over. */
@@ -7582,10 +7748,10 @@ static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item 
             item->status = CCI_ERR_RMA_HANDLE;
             break;
         }
-        cci__sisci_store(link->out + CCI__SISCI_AT_BUSY, 1);
+        cci__sisci_store(link->out.base + CCI__SISCI_AT_BUSY, 1);
         CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that the key is gone */
         item->status = cci__sisci_vm_piece(link, item, local, item->remote_offset + item->begun, length);
-        cci__sisci_store(link->out + CCI__SISCI_AT_BUSY, 0);
+        cci__sisci_store(link->out.base + CCI__SISCI_AT_BUSY, 0);
         item->begun += length;
         most -= length;
     }
@@ -7604,12 +7770,12 @@ typedef struct cci__sisci_bounce {
 static void cci__sisci_answers(cci__sisci *ep, cci__sisci_link *link) {
     uint32_t i;
     for (i = 0; i < CCI__SISCI_SLOTS; i++) {
-        cci__sisci_slot *slot = &link->slot[i];
+        cci__sisci_slot *slot = &link->rma.slot[i];
         cci__sisci_item *item = slot->item;
         uint64_t answer;
         uint8_t *local;
         if (slot->number == 0) continue;
-        answer = cci__sisci_load_long(link->in + CCI__SISCI_AT_DONE + 8 * i);
+        answer = cci__sisci_load_long(link->in.base + CCI__SISCI_AT_DONE + 8 * i);
         if (answer >> 8 != slot->number) continue;
         slot->number = 0;
         slot->item = NULL;
@@ -7620,15 +7786,38 @@ static void cci__sisci_answers(cci__sisci *ep, cci__sisci_link *link) {
             item->status = (answer & 0xff) == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE;
         } else if (item->width > 0) {
             if (item->previous)
-                *item->previous = cci__load64(link->in_slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE);
+                *item->previous =
+                    cci__load64(link->inbox.slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE);
         } else if (item->is_read && item->status == CCI_SUCCESS) {
             local = cci__sisci_local(ep, item, slot->at, slot->length);
             if (local)
-                memcpy(local, link->in_slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE, slot->length);
+                memcpy(local, link->inbox.slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE, slot->length);
             else
                 item->status = CCI_ERR_RMA_HANDLE;
         }
     }
+}
+
+/* Posts the record of a piece whose bytes are in slot i; 0 if there is no space in the ring. */
+static int cci__sisci_post_piece(cci__sisci_link *link, cci__sisci_item *item, uint32_t i, uint32_t type,
+                                 uint32_t length) {
+    cci__sisci_slot *slot = &link->rma.slot[i];
+    cci__sisci_bounce bounce;
+    memset(&bounce, 0, sizeof bounce);
+    bounce.slot = i;
+    bounce.region = item->remote_region;
+    bounce.key = item->remote_key;
+    bounce.offset = item->remote_offset + item->begun;
+    bounce.number = link->rma.slot_number + 1;
+    bounce.length = length;
+    bounce.operation = item->operation;
+    if (!cci__sisci_post(link, type, 0, &bounce, sizeof bounce, NULL, 0)) return 0;
+    slot->number = ++link->rma.slot_number;
+    slot->item = item;
+    slot->at = item->begun;
+    slot->length = length;
+    item->slots++;
+    return 1;
 }
 
 /* 1 when the RMA is over. */
@@ -7636,36 +7825,21 @@ static int cci__sisci_bounced(cci__sisci *ep, cci__sisci_link *link, cci__sisci_
     uint32_t i;
     cci__sisci_answers(ep, link);
     for (i = 0; i < CCI__SISCI_SLOTS && item->begun < item->rma_length && item->status == CCI_SUCCESS; i++) {
-        cci__sisci_slot *slot = &link->slot[i];
         uint32_t length = (uint32_t)cci__min64(item->rma_length - item->begun, CCI__SISCI_SLOT_SIZE);
-        cci__sisci_bounce bounce;
         uint8_t *local;
-        if (slot->number != 0) continue;
+        if (link->rma.slot[i].number != 0) continue;
         local = cci__sisci_local(ep, item, item->begun, length);
         if (!local) {
             item->status = CCI_ERR_RMA_HANDLE;
             break;
         }
-        memset(&bounce, 0, sizeof bounce);
-        bounce.slot = i;
-        bounce.region = item->remote_region;
-        bounce.key = item->remote_key;
-        bounce.offset = item->remote_offset + item->begun;
-        bounce.number = link->slot_number + 1;
-        bounce.length = length;
         if (!cci__sisci_has_room(link, 2)) break;
         if (!item->is_read) {
-            memcpy(link->out_slots + (size_t)i * CCI__SISCI_SLOT_SIZE, local, length);
-            cci__sisci_push(link, link->out_slots + (size_t)i * CCI__SISCI_SLOT_SIZE, length);
+            memcpy(link->outbox.slots + (size_t)i * CCI__SISCI_SLOT_SIZE, local, length);
+            cci__sisci_push(link, link->outbox.slots + (size_t)i * CCI__SISCI_SLOT_SIZE, length);
         }
-        if (!cci__sisci_post(link, item->is_read ? CCI__SISCI_RMA_READ : CCI__SISCI_RMA_WRITE, 0, &bounce,
-                             sizeof bounce, NULL, 0))
+        if (!cci__sisci_post_piece(link, item, i, item->is_read ? CCI__SISCI_RMA_READ : CCI__SISCI_RMA_WRITE, length))
             break;
-        slot->number = ++link->slot_number;
-        slot->item = item;
-        slot->at = item->begun;
-        slot->length = length;
-        item->slots++;
         item->begun += length;
     }
     return item->slots == 0 && (item->status != CCI_SUCCESS || item->begun == item->rma_length);
@@ -7680,15 +7854,15 @@ static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int i
         cci__sisci_lose(link);
         return;
     }
-    memory = cci_rma_address(&ep->rma, bounce->key, bounce->region, bounce->offset, bounce->length,
+    memory = cci_rma_address(&ep->rma.table, bounce->key, bounce->region, bounce->offset, bounce->length,
                              is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE);
     if (memory && is_read) {
-        uint8_t *slot = link->out_slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
+        uint8_t *slot = link->outbox.slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
         memcpy(slot, memory, bounce->length);
         cci__sisci_push(link, slot, bounce->length);
         status = CCI_SUCCESS;
     } else if (memory) {
-        memcpy(memory, link->in_slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE, bounce->length);
+        memcpy(memory, link->inbox.slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE, bounce->length);
         status = CCI_SUCCESS;
     }
     cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
@@ -7698,32 +7872,17 @@ static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int i
 #ifndef CCI_NO_ATOMICS
 /* 1 when the atomic is over. The peer's process does it, wherever the memory is. */
 static int cci__sisci_ask_atomic(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
-    cci__sisci_slot *slot = link->slot;
-    cci__sisci_bounce bounce;
+    uint32_t i = 0;
     uint8_t *numbers;
     cci__sisci_answers(ep, link);
     if (item->begun) return item->slots == 0;
-    while (slot < link->slot + CCI__SISCI_SLOTS && slot->number != 0) slot++;
-    if (slot == link->slot + CCI__SISCI_SLOTS || !cci__sisci_has_room(link, 2)) return 0;
-    memset(&bounce, 0, sizeof bounce);
-    bounce.slot = (uint32_t)(slot - link->slot);
-    bounce.region = item->remote_region;
-    bounce.key = item->remote_key;
-    bounce.offset = item->remote_offset;
-    bounce.number = link->slot_number + 1;
-    bounce.length = item->width;
-    bounce.operation = item->operation;
-    numbers = link->out_slots + (size_t)bounce.slot * CCI__SISCI_SLOT_SIZE;
-    cci__store64(numbers, item->local_offset);
-    cci__store64(numbers + 8, item->local_key);
+    while (i < CCI__SISCI_SLOTS && link->rma.slot[i].number != 0) i++;
+    if (i == CCI__SISCI_SLOTS || !cci__sisci_has_room(link, 2)) return 0;
+    numbers = link->outbox.slots + (size_t)i * CCI__SISCI_SLOT_SIZE;
+    cci__store64(numbers, item->operand);
+    cci__store64(numbers + 8, item->compare);
     cci__sisci_push(link, numbers, 16);
-    if (!cci__sisci_post(link, CCI__SISCI_RMA_ATOMIC, 0, &bounce, sizeof bounce, NULL, 0)) return 0;
-    slot->number = ++link->slot_number;
-    slot->item = item;
-    slot->at = 0;
-    slot->length = item->width;
-    item->slots++;
-    item->begun = 1;
+    item->begun = (uint64_t)cci__sisci_post_piece(link, item, i, CCI__SISCI_RMA_ATOMIC, item->width);
     return 0;
 }
 
@@ -7737,9 +7896,9 @@ static void cci__sisci_serve_atomic(cci__sisci *ep, cci__sisci_link *link, const
         cci__sisci_lose(link);
         return;
     }
-    numbers = link->in_slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE;
-    answer = link->out_slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
-    memory = cci_rma_address(&ep->rma, bounce->key, bounce->region, bounce->offset, bounce->length,
+    numbers = link->inbox.slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE;
+    answer = link->outbox.slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
+    memory = cci_rma_address(&ep->rma.table, bounce->key, bounce->region, bounce->offset, bounce->length,
                              CCI_FLAG_READ | CCI_FLAG_WRITE);
     status = cci__atomic_do(memory, bounce->length, bounce->operation, cci__load64(numbers), cci__load64(numbers + 8),
                             &previous);
@@ -7781,10 +7940,7 @@ static cci__sci_callback_action_t cci__sisci_on_view(void *arg, cci__sci_remote_
                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
     cci__sisci_view *view = (cci__sisci_view *)arg;
     (void)segment;
-    view->news = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
-    cci__sisci_attend(view->link);
-    view->link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
+    return cci__sisci_report(view->link, &view->news, reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
 }
 
 /* Forgets a segment of the peer's, whose memory is freed when nobody maps it any more. */
@@ -7792,8 +7948,8 @@ static void cci__sisci_drop_view(cci__sisci_view *view) {
     if (view->map) view->link->ep->sci->call.SCIUnmapSegment(view->map, 0, NULL);
     if (view->segment) {
         if (!view->base) {
-            view->link->views->connecting--;
-            view->link->ep->handshakes--;
+            view->link->rma.views->connecting--;
+            view->link->ep->links.handshakes--;
         }
         view->link->ep->sci->call.SCIDisconnectSegment(view->segment, 0, NULL);
     }
@@ -7806,11 +7962,11 @@ static void cci__sisci_drop_view(cci__sisci_view *view) {
 
 static void cci__sisci_drop_views(cci__sisci_link *link) {
     uint32_t i;
-    if (!link->views) return;
-    cci__sisci_drop_view(&link->views->registry);
-    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_drop_view(&link->views->block[i]);
-    cci_release(link->views);
-    link->views = NULL;
+    if (!link->rma.views) return;
+    cci__sisci_drop_view(&link->rma.views->registry);
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_drop_view(&link->rma.views->block[i]);
+    cci_release(link->rma.views);
+    link->rma.views = NULL;
 }
 
 static void cci__sisci_connect_view(cci__sisci_link *link, cci__sisci_view *view, uint32_t id, int is_writable) {
@@ -7818,10 +7974,10 @@ static void cci__sisci_connect_view(cci__sisci_link *link, cci__sisci_view *view
     if (!cci__sisci_connect_segment(link, &view->segment, id, cci__sisci_on_view, view)) return;
     view->id = id;
     view->is_writable = (uint8_t)is_writable;
-    view->turn = link->views->turn;
-    link->views->connecting++;
-    link->ep->only = NULL;
-    link->ep->handshakes++; /* look often */
+    view->turn = link->rma.views->turn;
+    link->rma.views->connecting++;
+    link->ep->links.only = NULL;
+    link->ep->links.handshakes++; /* look often */
 }
 
 /* Maps a segment that is connected, if it is the peer's. */
@@ -7830,7 +7986,7 @@ static int cci__sisci_map_view(cci__sisci_link *link, cci__sisci_view *view) {
     const cci__sci_provider *sci = link->ep->sci;
     unsigned int size = sci->call.SCIGetRemoteSegmentSize(view->segment);
     uint8_t *base;
-    if (size == 0 || !cci__sci_is_same_peer(view->segment, link->out_segment)) return 0;
+    if (size == 0 || !cci__sci_is_same_peer(view->segment, link->outbox.segment)) return 0;
     base = (uint8_t *)(uintptr_t)sci->call.SCIMapRemoteSegment(view->segment, &view->map, 0, size, NULL,
                                                                view->is_writable ? 0u : sci->flag.READONLY_MAP, &error);
     if (error != CCI__SCI_ERR_OK) {
@@ -7838,8 +7994,8 @@ static int cci__sisci_map_view(cci__sisci_link *link, cci__sisci_view *view) {
         return 0;
     }
     cci__sci_save_remote_descriptor(view->segment);
-    link->views->connecting--;
-    link->ep->handshakes--;
+    link->rma.views->connecting--;
+    link->ep->links.handshakes--;
     view->base = base;
     view->size = size;
     return 1;
@@ -7850,8 +8006,8 @@ static void cci__sisci_step_view(cci__sisci_link *link, cci__sisci_view *view) {
     view->news = 0;
     if (news < 0 || (news > 0 && !view->base && !cci__sisci_map_view(link, view))) {
         if (!view->base) {
-            link->views->is_refused = 1;
-            link->views->pause = 1000;
+            link->rma.views->is_refused = 1;
+            link->rma.views->pause = 1000;
         }
         cci__sisci_drop_view(view);
     }
@@ -7859,9 +8015,9 @@ static void cci__sisci_step_view(cci__sisci_link *link, cci__sisci_view *view) {
 
 static void cci__sisci_step_views(cci__sisci_link *link) {
     uint32_t i;
-    if (!link->views) return;
-    cci__sisci_step_view(link, &link->views->registry);
-    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_step_view(link, &link->views->block[i]);
+    if (!link->rma.views) return;
+    cci__sisci_step_view(link, &link->rma.views->registry);
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_step_view(link, &link->rma.views->block[i]);
 }
 
 /* The view of a segment; with the number 0 a free one, or one that has not been used for a while. */
@@ -7880,8 +8036,8 @@ static cci__sisci_view *cci__sisci_find_view(cci__sisci_views *views, uint32_t i
 
 /* The peer has answered: what may be connected to is connected. */
 static void cci__sisci_hear_grant(cci__sisci_link *link) {
-    cci__sisci_views *views = link->views;
-    const uint8_t *grant = link->in + CCI__SISCI_AT_GRANT;
+    cci__sisci_views *views = link->rma.views;
+    const uint8_t *grant = link->in.base + CCI__SISCI_AT_GRANT;
     cci__sisci_view *view;
     uint32_t word[3];
     if (cci__sisci_load(grant + 12) != views->number) return;
@@ -7901,13 +8057,13 @@ static void cci__sisci_hear_grant(cci__sisci_link *link) {
 
 /* Asks the peer for the memory of a registration: 1 when it will be there soon. */
 static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
-    cci__sisci_views *views = link->views;
+    cci__sisci_views *views = link->rma.views;
     uint32_t head[4];
     if (!views) {
         views = (cci__sisci_views *)cci_alloc(sizeof *views);
         if (!views) return 0;
         memset(views, 0, sizeof *views);
-        link->views = views;
+        link->rma.views = views;
     }
     if (views->is_asking) cci__sisci_hear_grant(link);
     if (views->is_asking || views->connecting > 0) return 1;
@@ -7932,7 +8088,7 @@ static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
 /* Where a piece is in the peer's memory. *place is NULL, and the status is CCI_SUCCESS, while that is not mapped. */
 static int cci__sisci_find_place(cci__sisci_link *link, const cci__sisci_item *item, uint64_t offset, uint64_t length,
                                  uint8_t **place) {
-    cci__sisci_views *views = link->views;
+    cci__sisci_views *views = link->rma.views;
     const cci__sisci_entry *at = (const cci__sisci_entry *)(const void *)views->registry.base + item->remote_region;
     uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
     cci__sisci_entry entry;
@@ -7954,8 +8110,8 @@ static int cci__sisci_find_place(cci__sisci_link *link, const cci__sisci_item *i
 
 /* Moves up to `most` bytes between the memories: 1 when the RMA is over, -1 when the peer's is not mapped. */
 static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
-    if (!link->views || !link->views->registry.base) return -1;
-    link->views->turn++;
+    if (!link->rma.views || !link->rma.views->registry.base) return -1;
+    link->rma.views->turn++;
     while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
         uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
         uint8_t *local = cci__sisci_local(ep, item, item->begun, length), *place = NULL;
@@ -7971,7 +8127,7 @@ static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_i
         if (!place && item->status == CCI_SUCCESS) return -1;
         item->begun += length;
         most -= length;
-        ep->mapped_bytes += place ? length : 0;
+        ep->rma.mapped_bytes += place ? length : 0;
     }
     cci__sisci_renew(link, item);
     return item->status != CCI_SUCCESS || item->begun == item->rma_length;
@@ -7989,32 +8145,33 @@ static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_ite
         if (is_over >= 0) return is_over;
         if (cci__sisci_ask(link, item) && ep->device.rma_mode == CCI__SISCI_RMA_MAP) return 0;
     }
-    return link->vm ? cci__sisci_vm(ep, link, item, most) : cci__sisci_bounced(ep, link, item);
+    return link->peer.vm ? cci__sisci_vm(ep, link, item, most) : cci__sisci_bounced(ep, link, item);
 }
 
 /* Something that an RMA waits for is there. */
 static int cci__sisci_can_move(cci__sisci_link *link) {
     const cci__sisci_item *item = link->items;
     if (!item || !item->is_rma || item->width > 0) return 0;
-    if (link->vm || !link->views || !item->is_shared) return link->vm;
-    return link->views->is_asking ? cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 12) == link->views->number
-                                  : link->views->connecting == 0 && !link->views->is_refused;
+    if (link->peer.vm || !link->rma.views || !item->is_shared) return link->peer.vm;
+    return link->rma.views->is_asking
+               ? cci__sisci_load(link->in.base + CCI__SISCI_AT_GRANT + 12) == link->rma.views->number
+               : link->rma.views->connecting == 0 && !link->rma.views->is_refused;
 }
 
 /* A peer asks for memory: says which segment it is, if the key is right, and lets the peer connect to that. */
 static void cci__sisci_take_ask(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
     uint64_t key = (uint64_t)head[2] << 32 | head[1];
-    const cci_rma_region_t *region = cci_rma_find(&ep->rma, key, head[0]);
-    const cci__sisci_entry *entry = (const cci__sisci_entry *)(const void *)ep->registry.base + head[0];
-    cci__sisci_permit *permit = &link->permit[link->permits++ % CCI__SISCI_PERMITS];
+    const cci_rma_region_t *region = cci_rma_find(&ep->rma.table, key, head[0]);
+    const cci__sisci_entry *entry = (const cci__sisci_entry *)(const void *)ep->rma.registry.base + head[0];
+    cci__sisci_permit *permit = &link->rma.permit[link->rma.permits++ % CCI__SISCI_PERMITS];
     memset(permit, 0, sizeof *permit);
-    if (region && ep->registry.base && entry->check != 0) {
+    if (region && ep->rma.registry.base && entry->check != 0) {
         permit->id = entry->block;
         permit->region = head[0];
         permit->key = key;
         permit->access = region->flags & CCI_FLAG_WRITE ? CCI__SCI_WRITES : CCI__SCI_READS;
     }
-    cci__sisci_tell(link, CCI__SISCI_AT_GRANT, ep->registry.id);
+    cci__sisci_tell(link, CCI__SISCI_AT_GRANT, ep->rma.registry.id);
     cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 4, permit->id);
     cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 8, (uint32_t)permit->access);
     cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 12, head[3]);
@@ -8034,10 +8191,10 @@ static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_c
     const cci__sisci_link *link;
     uint32_t k;
     while ((link = (const cci__sisci_link *)cci__sci_next_user(client, cci__sisci_on_in, &at)) != NULL) {
-        if (id == ep->registry.id) return CCI__SCI_READS;
+        if (id == ep->rma.registry.id) return CCI__SCI_READS;
         for (k = 0; k < CCI__SISCI_PERMITS; k++) {
-            const cci__sisci_permit *permit = &link->permit[k];
-            if (permit->id == id && permit->access > best && cci_rma_find(&ep->rma, permit->key, permit->region))
+            const cci__sisci_permit *permit = &link->rma.permit[k];
+            if (permit->id == id && permit->access > best && cci_rma_find(&ep->rma.table, permit->key, permit->region))
                 best = permit->access;
         }
     }
@@ -8063,17 +8220,17 @@ static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_item *item = link->items;
     uint32_t i;
     for (i = 0; item->slots && i < CCI__SISCI_SLOTS; i++)
-        if (link->slot[i].item == item) link->slot[i].item = NULL; /* the answer finds nobody */
+        if (link->rma.slot[i].item == item) link->rma.slot[i].item = NULL; /* the answer finds nobody */
     link->items = item->next;
     if (!link->items) link->items_tail = &link->items;
-    if (link->fresh_item == item) link->fresh_item = item->next;
+    if (link->time.fresh_item == item) link->time.fresh_item = item->next;
     if (CCI__LINGERS(&item->conn->conn) && item->conn->link == link) cci__sisci_check_linger(item->conn);
     cci__sisci_free_item(ep, item);
 }
 
 static void cci__sisci_add_item(cci__sisci_link *link, cci__sisci_item *item) {
     cci__sisci_watch_time(link);
-    if (!link->fresh_item) link->fresh_item = item;
+    if (!link->time.fresh_item) link->time.fresh_item = item;
     *link->items_tail = item;
     link->items_tail = &item->next;
     link->is_busy |= CCI__SISCI_HAS_WORK;
@@ -8084,7 +8241,7 @@ static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci
     op->item = NULL;
     op->status = status;
     op->posted = 1;
-    op->end = link->head;
+    op->end = link->out.head;
     if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->sibling.next == &op->sibling)
         cci__sisci_complete(ep, op, status);
 }
@@ -8119,10 +8276,10 @@ static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
 /* Completes what the peer is known to have consumed. While it has ended connections whose records we have not seen,
  * nobody knows whether it took what it consumed. */
 static void cci__sisci_complete_consumed(cci__sisci *ep, cci__sisci_link *link) {
-    if (cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) return;
+    if (cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 4) != link->conns.peer_disconnects) return;
     while (!cci__list_empty(&link->ops)) {
         cci__sisci_op *op = CCI__CONTAINER(link->ops.next, cci__sisci_op, node);
-        if (!op->posted || (int32_t)(link->freed - op->end) < 0) return;
+        if (!op->posted || (int32_t)(link->out.freed - op->end) < 0) return;
         cci__sisci_complete(ep, op, op->status);
     }
 }
@@ -8157,10 +8314,10 @@ static inline void cci__sisci_hear_answer(cci__sisci *ep, cci__sisci_link *link,
 
 static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
     uint32_t place;
-    if (!link->out) return;
-    place = CCI__SISCI_AT_RETURNS + 4 * (link->given_back % CCI__SISCI_RETURNS);
-    link->given_back++;
-    cci__sisci_tell(link, place, (link->given_back & 0xffffffu) << 8 | block);
+    if (!link->out.base) return;
+    place = CCI__SISCI_AT_RETURNS + 4 * (link->inbox.given_back % CCI__SISCI_RETURNS);
+    link->inbox.given_back++;
+    cci__sisci_tell(link, place, (link->inbox.given_back & 0xffffffu) << 8 | block);
     cci__sisci_touch_lightly(link);
 }
 
@@ -8187,7 +8344,7 @@ static int cci__sisci_tell_voided(cci__sisci_link *link, const cci__sisci_conn *
     head[2] = end;
     if (link->state != CCI__SISCI_OPEN) return 1;
     if (!cci__sisci_has_room(link, 2 * cci__sisci_lines(sizeof head))) return 0;
-    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
+    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
     return cci__sisci_post(link, CCI__SISCI_VOIDED, conn->conn.peer_index, head, sizeof head, NULL, 0);
 }
 
@@ -8195,7 +8352,7 @@ static int cci__sisci_tell_voided(cci__sisci_link *link, const cci__sisci_conn *
  * it. */
 static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
     cci_list_t *at;
-    link->peer_disconnects++;
+    link->conns.peer_disconnects++;
     for (at = link->ops.next; conn && at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
         if (op->conn == conn && op->withdrawn && op->status == CCI_SUCCESS &&
@@ -8228,15 +8385,15 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     cci_evq_event_t *event;
     if (is_block) {
         memcpy(&block, data, sizeof block);
-        if (block >= ep->device.block_count || link->block_held[block]) {
+        if (block >= ep->device.block_count || link->inbox.block_held[block]) {
             cci__sisci_lose(link);
             return CCI__SISCI_TAKEN;
         }
-        data = link->in_blocks + (size_t)block * ep->stride;
+        data = link->inbox.blocks + (size_t)block * ep->pools.stride;
     }
     if (conn && record->is_void) {
-        if (!conn->skips && !cci__sisci_tell_voided(link, conn, link->tail + record->lines)) {
-            link->is_answering = 1;
+        if (!conn->skips && !cci__sisci_tell_voided(link, conn, link->in.tail + record->lines)) {
+            link->stall.is_answering = 1;
             return CCI__SISCI_STALLED;
         }
         conn->skips = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
@@ -8246,7 +8403,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         if (is_block) cci__sisci_give_back(link, block);
         return CCI__SISCI_TAKEN;
     }
-    in_place = is_block && !link->is_foreign && link->held < ep->device.block_count / 2;
+    in_place = is_block && !link->peer.is_foreign && link->inbox.held < ep->device.block_count / 2;
     event = cci__sisci_message_event(ep, in_place);
     if (!event) {
         if (cci__conn_is_reliable(&conn->conn)) return CCI__SISCI_STALLED;
@@ -8256,8 +8413,8 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     if (in_place) {
         event->owner = link;
         event->state = block + 1;
-        link->block_held[block] = 1;
-        link->held++;
+        link->inbox.block_held[block] = 1;
+        link->inbox.held++;
     } else if (is_block) {
         memcpy(event->buffer->data, data, record->length);
         cci__sisci_give_back(link, block);
@@ -8276,7 +8433,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
 static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t client, int has_buffer) {
     uint32_t head[4] = {0, 0, 0, CCI__SISCI_BUSY};
     if (!cci__sisci_post(link, CCI__SISCI_REJECT, client, head, sizeof head, NULL, 0)) {
-        link->is_answering = 1;
+        link->stall.is_answering = 1;
         return CCI__SISCI_STALLED;
     }
     if ((ep->refusals & (ep->refusals + 1)) == 0) { /* not each of many */
@@ -8290,9 +8447,9 @@ static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t cli
 
 /* What the peer's inbox says about its endpoint. */
 static const char *cci__sisci_peer_uri(const cci__sisci_link *link, char *text) {
-    if (link->card.service == 0) return NULL;
-    snprintf(text, CCI__SISCI_URI, "sisci://%lu:%lu", (unsigned long)link->peer_node,
-             (unsigned long)link->card.service);
+    if (link->peer.card.service == 0) return NULL;
+    snprintf(text, CCI__SISCI_URI, "sisci://%lu:%lu", (unsigned long)link->peer.node,
+             (unsigned long)link->peer.card.service);
     return text;
 }
 
@@ -8318,8 +8475,8 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     }
     conn->conn.peer_index = head[0];
     conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->card.max_send_size);
-    cci__list_append(&link->asked, &conn->asked);
+    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->peer.card.max_send_size);
+    cci__list_append(&link->conns.asked, &conn->state_node);
     cci__sisci_get(record->data, bytes, record->length);
     memcpy(buffer->data, bytes + 16, length);
     event->buffer = buffer;
@@ -8338,8 +8495,8 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
 /* The client has given up. */
 static void cci__sisci_take_cancel(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
     cci_list_t *at;
-    for (at = link->asked.next; at != &link->asked; at = at->next) {
-        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
+    for (at = link->conns.asked.next; at != &link->conns.asked; at = at->next) {
+        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, state_node);
         if (conn->conn.peer_index != head[0]) continue;
         if (conn->conn.state == CCI_CONN_REQUESTED) {
             conn->cancelled = 1;
@@ -8363,7 +8520,7 @@ static void cci__sisci_mark_ops(cci__sisci_conn *conn, uint32_t mark) {
 
 static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
                                        const uint32_t *head) {
-    link->peer_disconnects++;
+    link->conns.peer_disconnects++;
     if (!conn) return;
     if (conn->conn.state == CCI_CONN_ACCEPTED) {
         cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
@@ -8398,7 +8555,7 @@ static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
 /* Posts the outcome of cci_connect(), with the data that its record has. */
 static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record, int status) {
     uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_MORE]; /* whole lines are copied */
-    cci_conn_answer_t *answer = (cci_conn_answer_t *)conn->data;
+    cci_conn_answer_t *answer = conn->data;
     cci_evq_event_t *event = conn->event;
     uint32_t length = record->length - 16;
     cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, status);
@@ -8418,7 +8575,7 @@ static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci
 static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
                                    const cci__sisci_record *record, const uint32_t *head) {
     conn->conn.peer_index = head[0];
-    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->card.max_send_size);
+    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->peer.card.max_send_size);
     cci__sisci_opened(ep, conn);
     cci__sisci_answered(ep, conn, record, CCI_SUCCESS);
     cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
@@ -8464,8 +8621,8 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
     case CCI__SISCI_REJECT: cci__sisci_take_answer(ep, link, conn, record, head); break;
     case CCI__SISCI_CONFIRM:
         if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
-            cci__list_remove(&conn->asked);
-            cci__list_init(&conn->asked);
+            cci__list_remove(&conn->state_node);
+            cci__list_init(&conn->state_node);
             cci__sisci_opened(ep, conn);
             cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_SUCCESS);
         }
@@ -8483,9 +8640,9 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
 
 /* Reads the next record's header once; 0 if there is none. */
 static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *record) {
-    uint32_t place = link->tail & (link->in_lines - 1), word;
-    const uint8_t *line = link->in_ring + (size_t)place * CCI__SISCI_LINE;
-    if (cci__sisci_load(line) != link->tail * 2 + 1) return 0;
+    uint32_t place = link->in.tail & (link->in.lines - 1), word;
+    const uint8_t *line = link->in.ring + (size_t)place * CCI__SISCI_LINE;
+    if (cci__sisci_load(line) != link->in.tail * 2 + 1) return 0;
     word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
     memcpy(&record->to, line + 8, 4);
     memcpy(&record->ack, line + 12, 4);
@@ -8495,14 +8652,14 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     CCI__WAKES(if (word & CCI__SISCI_WAKE) link->ep->base.wakes.heard = 1);
     record->length = word >> 16;
     record->data = line + CCI__SISCI_HEADER;
-    record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
+    record->lines = record->type == CCI__SISCI_PAD     ? link->in.lines - place
                     : record->type == CCI__SISCI_BLOCK ? 1
                                                        : cci__sisci_lines(record->length);
-    if (record->lines > link->in_lines - place || record->type == 0 || record->type > CCI__SISCI_RESUME) {
+    if (record->lines > link->in.lines - place || record->type == 0 || record->type > CCI__SISCI_RESUME) {
         cci__sisci_lose(link);
         return 0;
     }
-    if (word & CCI__SISCI_LAST) record->lines = link->in_lines - place;
+    if (word & CCI__SISCI_LAST) record->lines = link->in.lines - place;
     return 1;
 }
 
@@ -8510,27 +8667,28 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
 static void cci__sisci_acknowledge(cci__sisci_link *link) {
     cci__list_remove(&link->due);
     link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
-    if (link->told_tail != link->tail) {
-        link->told_tail = link->tail;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK, link->tail);
+    if (link->told_tail != link->in.tail) {
+        link->told_tail = link->in.tail;
+        cci__sisci_tell(link, CCI__SISCI_AT_ACK, link->in.tail);
         cci__sisci_touch_lightly(link);
     }
 }
 
 static void cci__sisci_acknowledge_all(cci__sisci *ep) {
     ep->is_asked = 0;
-    while (!cci__list_empty(&ep->due)) cci__sisci_acknowledge(CCI__CONTAINER(ep->due.next, cci__sisci_link, due));
+    while (!cci__list_empty(&ep->links.due))
+        cci__sisci_acknowledge(CCI__CONTAINER(ep->links.due.next, cci__sisci_link, due));
 }
 
 /* Where the next record will be. */
 static inline const uint8_t *cci__sisci_next_line(const cci__sisci_link *link) {
-    return link->in_ring + (size_t)(link->tail & (link->in_lines - 1)) * CCI__SISCI_LINE;
+    return link->in.ring + (size_t)(link->in.tail & (link->in.lines - 1)) * CCI__SISCI_LINE;
 }
 
 /* The connection that a short message is for, if it may just be taken. */
 static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
-    cci__sisci_conn *conn = link->last;
-    if (!conn || cci__sisci_name(conn) != name) conn = link->last = cci__sisci_find_conn(ep, link, name);
+    cci__sisci_conn *conn = link->conns.last;
+    if (!conn || cci__sisci_name(conn) != name) conn = link->conns.last = cci__sisci_find_conn(ep, link, name);
     return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->skips ? conn : NULL;
 }
 
@@ -8538,13 +8696,13 @@ static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisc
 static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link,
                                                                    const uint8_t *line) {
     uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
-    uint32_t length = word >> 16, place = link->tail & (link->in_lines - 1), header[2];
+    uint32_t length = word >> 16, place = link->in.tail & (link->in.lines - 1), header[2];
     cci_evq_event_t *event = ep->base.evq.free_events[CCI_EVQ_RECV];
     cci_evq_buffer_t *buffer = ep->base.evq.free_buffers;
     cci__sisci_conn *conn;
     int is_one = length <= CCI__SISCI_FIRST; /* line */
     if ((word & (0xff | CCI__SISCI_VOID | CCI__SISCI_WAKE)) != CCI__SISCI_MESSAGE ||
-        length > CCI__SISCI_FIRST + CCI__SISCI_MORE || (!is_one && place + 1 == link->in_lines) || !event || !buffer ||
+        length > CCI__SISCI_FIRST + CCI__SISCI_MORE || (!is_one && place + 1 == link->in.lines) || !event || !buffer ||
         ep->base.evq.recv_out >= ep->base.evq.recv_limit)
         return NULL;
     memcpy(header, line + 8, sizeof header);
@@ -8563,7 +8721,7 @@ static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__sisci *e
     ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
     cci__sisci_hear_answer(ep, link, header[1]);
     if (word & CCI__SISCI_ASKS) ep->is_asked = 1;
-    link->tail += CCI__UNLIKELY(word & CCI__SISCI_LAST) ? link->in_lines - place : is_one ? 1 : 2;
+    link->in.tail += CCI__UNLIKELY(word & CCI__SISCI_LAST) ? link->in.lines - place : is_one ? 1 : 2;
     return event;
 }
 
@@ -8581,7 +8739,7 @@ static inline void cci__sisci_prefetch_own(const uint8_t *line) {
 /* What comes first after a pause is often answered at once. The peer polls the lines where the answer will be: to
  * take them from it costs as much as the message's way here, and is over when the program has made up its mind. */
 static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
-    const uint8_t *line = link->out_ring + (size_t)(link->head & (link->out_lines - 1)) * CCI__SISCI_LINE;
+    const uint8_t *line = link->out.ring + (size_t)(link->out.head & (link->out.lines - 1)) * CCI__SISCI_LINE;
     if (!link->mirror) {
         cci__sisci_prefetch_own(line);
         cci__sisci_prefetch_own(line + CCI__SISCI_LINE);
@@ -8592,13 +8750,13 @@ static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
  * What the peer has consumed counts from here: more is a reason to look again. */
 static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_see_freed(link);
-    if (!link->is_answering && cci__list_empty(&link->stuck)) {
+    if (!link->stall.is_answering && cci__list_empty(&link->stall.node)) {
         ep->is_short = 1;
-        cci__list_append(&ep->stuck, &link->stuck);
+        cci__list_append(&ep->links.stuck, &link->stall.node);
     }
     if (!cci__sisci_is_stuck(link)) {
-        link->stalled = link->tail * 2 + 1;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
+        link->stall.word = link->in.tail * 2 + 1;
+        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stall.word);
         cci__sisci_acknowledge(link);
     }
 }
@@ -8606,10 +8764,10 @@ static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
 /* What was taken is acknowledged with the next record, or when nothing comes; at once if much was taken before that.
  * `begun` is where this began: lines that a record leaves out hurry nobody. */
 static inline void cci__sisci_owe_ack(cci__sisci *ep, cci__sisci_link *link, uint32_t begun) {
-    if (CCI__UNLIKELY(begun - link->told_tail > link->in_lines / 4)) {
+    if (CCI__UNLIKELY(begun - link->told_tail > link->in.lines / 4)) {
         cci__sisci_acknowledge(link);
     } else if (!(link->is_busy & CCI__SISCI_IS_DUE)) {
-        cci__list_append(&ep->due, &link->due);
+        cci__list_append(&ep->links.due, &link->due);
         link->is_busy |= CCI__SISCI_IS_DUE;
     }
 }
@@ -8618,11 +8776,11 @@ static inline void cci__sisci_owe_ack(cci__sisci *ep, cci__sisci_link *link, uin
 static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_record record;
     cci_evq_event_t *event;
-    uint32_t begun = link->tail;
+    uint32_t begun = link->in.tail;
     int count = 0, status = CCI__SISCI_TAKEN;
     while (count < link->batch) {
         const uint8_t *line = cci__sisci_next_line(link);
-        if (cci__sisci_load(line) != link->tail * 2 + 1) break;
+        if (cci__sisci_load(line) != link->in.tail * 2 + 1) break;
         if (link->batch == 1) cci__sisci_expect_answer(link);
         event = cci__sisci_take_short(ep, link, line);
         if (event) {
@@ -8631,7 +8789,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
             continue;
         }
         if (!cci__sisci_read_record(link, &record)) break;
-        link->is_answering = 0;
+        link->stall.is_answering = 0;
         if (record.type == CCI__SISCI_MESSAGE || record.type == CCI__SISCI_BLOCK) {
             status = cci__sisci_take_message(ep, link, &record);
         } else if (record.type == CCI__SISCI_RMA_WRITE || record.type == CCI__SISCI_RMA_READ) {
@@ -8653,7 +8811,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         }
         if (status == CCI__SISCI_STALLED) break;
         cci__sisci_hear_ack(link, record.ack);
-        link->tail += record.lines;
+        link->in.tail += record.lines;
         count++;
     }
     if (CCI__UNLIKELY(status == CCI__SISCI_STALLED)) cci__sisci_stall(ep, link);
@@ -8688,30 +8846,21 @@ static cci__sci_callback_action_t cci__sisci_on_door(void *arg, cci__sci_remote_
                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
     cci__sisci_link *link = (cci__sisci_link *)arg;
     (void)segment;
-    link->news.door = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
-    cci__sisci_attend(link);
-    link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
+    return cci__sisci_report(link, &link->join.news.door, reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
 }
 
 static cci__sci_callback_action_t cci__sisci_on_out(void *arg, cci__sci_remote_segment_t segment,
                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
     cci__sisci_link *link = (cci__sisci_link *)arg;
     (void)segment;
-    link->news.out = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
-    cci__sisci_attend(link);
-    link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
+    return cci__sisci_report(link, &link->join.news.out, reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
 }
 
 static cci__sci_callback_action_t cci__sisci_on_marks(void *arg, cci__sci_remote_segment_t segment,
                                                       cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
     cci__sisci_link *link = (cci__sisci_link *)arg;
     (void)segment;
-    link->news.marks = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
-    cci__sisci_attend(link);
-    link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
+    return cci__sisci_report(link, &link->join.news.marks, reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
 }
 
 static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_segment_t segment,
@@ -8719,10 +8868,7 @@ static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_seg
                                                    unsigned int adapter, cci__sci_error_t status) {
     cci__sisci_link *link = (cci__sisci_link *)arg;
     (void)segment, (void)node, (void)adapter, (void)status;
-    link->news.attached = reason == CCI__SCI_CB_CONNECT ? 1 : -1;
-    cci__sisci_attend(link);
-    link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
+    return cci__sisci_report(link, &link->join.news.attached, reason == CCI__SCI_CB_CONNECT);
 }
 
 /* Who comes to the door and leaves it again is of no interest. */
@@ -8750,33 +8896,33 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     cci__sisci_card card;
     cci__sci_error_t error;
     uint32_t lines = ep->device.ring_bytes / CCI__SISCI_LINE;
-    size_t size = cci__sisci_inbox_size(lines, ep->stride, ep->device.block_count);
-    link->in_id = in_id;
+    size_t size = cci__sisci_inbox_size(lines, ep->pools.stride, ep->device.block_count);
+    link->inbox.id = in_id;
     error = ep->far ? ep->far->make_inbox(link, size)
-                    : cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_on_in, link);
+                    : cci__sisci_make_segment(ep, &link->inbox.segment, &link->inbox.id, size, cci__sisci_on_in, link);
     if (error != CCI__SCI_ERR_OK) return 0;
-    link->in = (uint8_t *)ep->sci->call.SCIMapLocalSegment(link->in_segment, &link->in_map, 0, (unsigned int)size, NULL,
-                                                           0, &error);
+    link->in.base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(link->inbox.segment, &link->inbox.map, 0,
+                                                                (unsigned int)size, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
-        link->in_map = NULL;
-        link->in = NULL;
+        link->inbox.map = NULL;
+        link->in.base = NULL;
         return 0;
     }
-    link->out_id = out_id;
-    link->in_lines = lines;
-    link->in_ring = link->in + CCI__SISCI_AT_RING;
-    link->in_blocks = link->in + cci__sisci_blocks_at(lines);
-    link->in_slots = link->in + cci__sisci_slots_at(lines, ep->stride, ep->device.block_count);
+    link->outbox.id = out_id;
+    link->in.lines = lines;
+    link->in.ring = link->in.base + CCI__SISCI_AT_RING;
+    link->inbox.blocks = link->in.base + cci__sisci_blocks_at(lines);
+    link->inbox.slots = link->in.base + cci__sisci_slots_at(lines, ep->pools.stride, ep->device.block_count);
     if (link->mirror) /* the kernel clears its shared memory; what a library gives may have been used before */
-        memset(link->in, 0, size);
+        memset(link->in.base, 0, size);
     memset(&card, 0, sizeof card);
     card.magic = CCI__SISCI_MAGIC;
     card.other_id = out_id;
     card.ring_lines = lines;
-    card.block_size = ep->stride;
+    card.block_size = ep->pools.stride;
     card.block_count = ep->device.block_count;
     card.slot_size = CCI__SISCI_SLOT_SIZE;
-    card.interrupt = ep->interrupt_number;
+    card.interrupt = ep->entrance.interrupt_number;
     card.max_send_size = ep->base.max_send_size;
     card.pid = (uint32_t)getpid();
     card.region_count = CCI__SISCI_REGIONS;
@@ -8784,50 +8930,50 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     card.sleeps = (uint32_t)cci__sisci_is_sleeper(ep);
     card.probe_at = (uint64_t)(uintptr_t)&ep->probe;
     card.probe = ep->probe;
-    card.regions_at = (uint64_t)(uintptr_t)ep->regions;
-    card.service = ep->service;
+    card.regions_at = (uint64_t)(uintptr_t)ep->rma.regions;
+    card.service = ep->entrance.service;
     card.mark = link->mark;
-    memcpy(link->in, &card, sizeof card);
-    return cci__sisci_offer(ep, link->in_segment);
+    memcpy(link->in.base, &card, sizeof card);
+    return cci__sisci_offer(ep, link->inbox.segment);
 }
 
 /* Leaves the door; a hello that nobody has taken goes with us. */
 static void cci__sisci_leave_door(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
     cci__sci_error_t error;
-    if (link->hello) {
-        uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
-        (void)__atomic_compare_exchange_n(link->hello, &ours, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-        link->hello = NULL;
+    if (link->join.hello) {
+        uint64_t ours = (uint64_t)link->inbox.id << 32 | link->outbox.id;
+        (void)__atomic_compare_exchange_n(link->join.hello, &ours, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        link->join.hello = NULL;
     }
-    if (link->door_map) {
-        call->SCIUnmapSegment(link->door_map, 0, &error);
-        link->door_map = NULL;
+    if (link->join.door_map) {
+        call->SCIUnmapSegment(link->join.door_map, 0, &error);
+        link->join.door_map = NULL;
     }
-    if (link->door_segment) {
-        call->SCIDisconnectSegment(link->door_segment, 0, &error);
-        link->door_segment = NULL;
+    if (link->join.door_segment) {
+        call->SCIDisconnectSegment(link->join.door_segment, 0, &error);
+        link->join.door_segment = NULL;
     }
-    link->news.door = 0;
+    link->join.news.door = 0;
 }
 
 static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
     cci__sci_error_t error;
-    if (link->interrupt) {
-        link->ep->sci->call.SCIDisconnectInterrupt(link->interrupt, 0, &error);
-        link->interrupt = NULL;
+    if (link->peer.interrupt) {
+        link->ep->sci->call.SCIDisconnectInterrupt(link->peer.interrupt, 0, &error);
+        link->peer.interrupt = NULL;
     }
-    link->knocks = 0;
+    link->peer.knocks = 0;
 }
 
 static void cci__sisci_leave_marks(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
     cci__sci_error_t error;
-    if (link->marks_map) call->SCIUnmapSegment(link->marks_map, 0, &error);
-    if (link->marks_segment) call->SCIDisconnectSegment(link->marks_segment, 0, &error);
-    link->marks_map = NULL;
-    link->marks_segment = NULL;
-    link->peer_door = NULL;
+    if (link->peer.map) call->SCIUnmapSegment(link->peer.map, 0, &error);
+    if (link->peer.segment) call->SCIDisconnectSegment(link->peer.segment, 0, &error);
+    link->peer.map = NULL;
+    link->peer.segment = NULL;
+    link->peer.door = NULL;
 }
 
 /* Takes down all that SISCI has of a link. */
@@ -8839,31 +8985,31 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     cci__sisci_leave_interrupt(link);
     cci__sisci_leave_marks(link);
     if (link->mirror) link->ep->far->end_mirror(link);
-    if (link->out_map) call->SCIUnmapSegment(link->out_map, 0, &error);
-    if (link->out_segment) call->SCIDisconnectSegment(link->out_segment, 0, &error);
-    if (link->in_map) call->SCIUnmapSegment(link->in_map, 0, &error);
-    if (link->in_segment) cci__sisci_remove_inbox(link);
+    if (link->outbox.map) call->SCIUnmapSegment(link->outbox.map, 0, &error);
+    if (link->outbox.segment) call->SCIDisconnectSegment(link->outbox.segment, 0, &error);
+    if (link->inbox.map) call->SCIUnmapSegment(link->inbox.map, 0, &error);
+    if (link->inbox.segment) cci__sisci_remove_inbox(link);
     cci__list_remove(&link->notify);
     cci__list_init(&link->notify);
     cci__list_remove(&link->due);
     cci__list_init(&link->due);
     cci__sisci_leave_time(link);
-    cci__list_remove(&link->stuck);
-    cci__list_init(&link->stuck);
-    link->out_map = link->in_map = NULL;
-    link->out_segment = NULL;
-    link->in_segment = NULL;
-    link->in = link->out = NULL;
+    cci__list_remove(&link->stall.node);
+    cci__list_init(&link->stall.node);
+    link->outbox.map = link->inbox.map = NULL;
+    link->outbox.segment = NULL;
+    link->inbox.segment = NULL;
+    link->in.base = link->out.base = NULL;
     link->watch = link->watched = 0;
     link->is_due_to_tell = 0;
     link->is_watched = 0;
-    memset(&link->news, 0, sizeof link->news);
+    memset(&link->join.news, 0, sizeof link->join.news);
 }
 
 static void cci__sisci_end_handshake(cci__sisci *ep, const cci__sisci_link *link) {
     if (link->state < CCI__SISCI_OPEN) {
-        ep->handshakes--;
-        ep->answers -= !link->is_client;
+        ep->links.handshakes--;
+        ep->entrance.answers -= !link->is_client;
     }
 }
 
@@ -8871,68 +9017,68 @@ static void cci__sisci_end_handshake(cci__sisci *ep, const cci__sisci_link *link
 
 /* The number of a bit in our door for a link; 0: there is none, or no memory. */
 static int cci__sisci_take_number(cci__sisci *ep, cci__sisci_link *link) {
-    if (ep->mark_free == CCI__SISCI_NO_MARK && ep->mark_count == ep->mark_capacity) {
-        uint32_t capacity = ep->mark_capacity ? 2 * ep->mark_capacity : 64;
+    if (ep->marks.free == CCI__SISCI_NO_MARK && ep->marks.count == ep->marks.capacity) {
+        uint32_t capacity = ep->marks.capacity ? 2 * ep->marks.capacity : 64;
         cci__sisci_mark *more =
             capacity <= CCI__SISCI_MARKS ? (cci__sisci_mark *)cci_alloc(capacity * sizeof *more) : NULL;
         if (!more) return 0;
-        if (ep->marks) {
-            memcpy(more, ep->marks, ep->mark_count * sizeof *more);
-            cci_release(ep->marks);
+        if (ep->marks.of) {
+            memcpy(more, ep->marks.of, ep->marks.count * sizeof *more);
+            cci_release(ep->marks.of);
         }
-        ep->marks = more;
-        ep->mark_capacity = capacity;
+        ep->marks.of = more;
+        ep->marks.capacity = capacity;
     }
-    link->mark = ep->mark_free;
+    link->mark = ep->marks.free;
     if (link->mark == CCI__SISCI_NO_MARK)
-        link->mark = ep->mark_count++;
+        link->mark = ep->marks.count++;
     else
-        ep->mark_free = ep->marks[link->mark].next_free;
-    ep->marks[link->mark].link = link;
+        ep->marks.free = ep->marks.of[link->mark].next_free;
+    ep->marks.of[link->mark].link = link;
     return 1;
 }
 
 static void cci__sisci_return_number(cci__sisci *ep, const cci__sisci_link *link) {
     if (link->mark != CCI__SISCI_NO_MARK) {
-        ep->marks[link->mark].link = NULL;
-        ep->marks[link->mark].next_free = ep->mark_free;
-        ep->mark_free = link->mark;
+        ep->marks.of[link->mark].link = NULL;
+        ep->marks.of[link->mark].next_free = ep->marks.free;
+        ep->marks.free = link->mark;
     }
 }
 
 static cci__sisci_link **cci__sisci_bucket(const cci__sisci *ep, uint32_t node, uint32_t service) {
     uint32_t hash = (service ^ node << 16) * UINT32_C(2654435769);
-    return &ep->servers[(hash >> 8) & (ep->server_buckets - 1)];
+    return &ep->servers.bucket[(hash >> 8) & (ep->servers.buckets - 1)];
 }
 
 static void cci__sisci_note_server(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_link **at = cci__sisci_bucket(ep, link->peer_node, link->service);
+    cci__sisci_link **at = cci__sisci_bucket(ep, link->peer.node, link->join.service);
     link->same = *at;
     *at = link;
-    ep->server_count++;
+    ep->servers.count++;
 }
 
 static void cci__sisci_forget_server(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_link **at =
-        link->is_client && ep->servers ? cci__sisci_bucket(ep, link->peer_node, link->service) : NULL;
+        link->is_client && ep->servers.bucket ? cci__sisci_bucket(ep, link->peer.node, link->join.service) : NULL;
     while (at && *at && *at != link) at = &(*at)->same;
     if (at && *at) {
         *at = link->same;
-        ep->server_count--;
+        ep->servers.count--;
     }
 }
 
 /* Sees that there are at least as many buckets as links; 0: there is no memory for the first. */
 static int cci__sisci_grow_buckets(cci__sisci *ep) {
-    uint32_t count = ep->server_buckets ? 2 * ep->server_buckets : 16, old_count = ep->server_buckets, i;
-    cci__sisci_link **old = ep->servers, **more;
-    if (ep->server_count < old_count) return 1;
+    uint32_t count = ep->servers.buckets ? 2 * ep->servers.buckets : 16, old_count = ep->servers.buckets, i;
+    cci__sisci_link **old = ep->servers.bucket, **more;
+    if (ep->servers.count < old_count) return 1;
     more = (cci__sisci_link **)cci_alloc(count * sizeof *more);
     if (!more) return old != NULL;
     memset(more, 0, count * sizeof *more);
-    ep->servers = more;
-    ep->server_buckets = count;
-    ep->server_count = 0;
+    ep->servers.bucket = more;
+    ep->servers.buckets = count;
+    ep->servers.count = 0;
     for (i = 0; i < old_count; i++) {
         cci__sisci_link *link, *next;
         for (link = old[i]; link; link = next) {
@@ -8976,20 +9122,20 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     cci__list_init(&link->notify);
     cci__list_init(&link->due);
     cci__list_init(&link->step);
-    cci__list_init(&link->timed);
-    cci__list_init(&link->stuck);
+    cci__list_init(&link->time.node);
+    cci__list_init(&link->stall.node);
     cci__list_init(&link->idle);
     cci__list_init(&link->ops);
-    cci__list_init(&link->owing);
-    cci__list_init(&link->asked);
-    cci__list_init(&link->silent);
-    link->conns = CCI__CONN_NONE;
-    cci__list_append(&ep->cold, &link->node);
+    cci__list_init(&link->conns.owing);
+    cci__list_init(&link->conns.asked);
+    cci__list_init(&link->conns.silent);
+    link->conns.first = CCI__CONN_NONE;
+    cci__list_append(&ep->links.cold, &link->node);
     cci__sisci_attend(link);
-    ep->only = NULL;
+    ep->links.only = NULL;
     link->is_client = is_client;
-    ep->answers += !is_client;
-    ep->handshakes++;
+    ep->entrance.answers += !is_client;
+    ep->links.handshakes++;
     return link;
 }
 
@@ -8998,25 +9144,25 @@ static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
     uint32_t out_id = (uint32_t)cci__sci_random() | 1;
     cci__sisci_take_down(link);
     link->state = CCI__SISCI_KNOCKING;
-    link->retry_ns = CCI__NEVER;
-    link->knows_name = 0;
+    link->join.retry_ns = CCI__NEVER;
+    link->join.knows_name = 0;
     if (!cci__sisci_make_inbox(ep, link, 0, out_id)) {
-        link->retry_ns = cci__sci_now() + 100 * CCI__MS;
+        link->join.retry_ns = cci__sci_now() + 100 * CCI__MS;
         return;
     }
-    if (!cci__sisci_connect_segment(link, &link->door_segment, link->service, cci__sisci_on_door, link))
-        link->retry_ns = cci__sci_now() + 20 * CCI__MS;
+    if (!cci__sisci_connect_segment(link, &link->join.door_segment, link->join.service, cci__sisci_on_door, link))
+        link->join.retry_ns = cci__sci_now() + 20 * CCI__MS;
 }
 
 /* The link to a server, made when there is none. */
 static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32_t service) {
-    cci__sisci_link *link = ep->servers ? *cci__sisci_bucket(ep, node, service) : NULL;
-    while (link && (link->service != service || link->peer_node != node)) link = link->same;
+    cci__sisci_link *link = ep->servers.bucket ? *cci__sisci_bucket(ep, node, service) : NULL;
+    while (link && (link->join.service != service || link->peer.node != node)) link = link->same;
     if (link) return link;
     link = cci__sisci_grow_buckets(ep) ? cci__sisci_new_link(ep, 1) : NULL;
     if (link) {
-        link->peer_node = node;
-        link->service = service;
+        link->peer.node = node;
+        link->join.service = service;
         cci__sisci_note_server(ep, link);
         cci__sisci_knock(ep, link);
         ep->rounds = 0;
@@ -9028,7 +9174,7 @@ static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32
 static void cci__sisci_refuse_version(cci__sisci *ep, const cci__sisci_link *link) {
     cci__sisci_conn *conn;
     cci_log(CCI_LOG_ERROR, "sisci: the server has another version of cci_sisci.h");
-    while ((conn = cci__sisci_conn_at(ep, link->conns)) != NULL) {
+    while ((conn = cci__sisci_conn_at(ep, link->conns.first)) != NULL) {
         cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
         cci__sisci_close_conn(ep, conn);
     }
@@ -9037,14 +9183,14 @@ static void cci__sisci_refuse_version(cci__sisci *ep, const cci__sisci_link *lin
 /* Where a client that seeks a name is, NULL if it seeks none. */
 static cci_conn_seek_t *cci__sisci_seek_of(const cci__sisci_conn *conn) {
     int asks = conn->conn.is_client && conn->conn.state == CCI_CONN_CONNECTING && !conn->closing;
-    cci_conn_answer_t *copy = asks ? (cci_conn_answer_t *)conn->data : NULL;
+    cci_conn_answer_t *copy = asks ? conn->data : NULL;
     return copy && copy->token ? (cci_conn_seek_t *)(void *)((uint8_t *)(copy + 1) + CCI_CONN_REQ_LEN) : NULL;
 }
 
 /* The door has told its server's name, perhaps another than before: those who seek one look at it in the next round. */
 static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_conn *conn;
-    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
+    for (conn = cci__sisci_conn_at(ep, link->conns.first); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
         if (!cci__sisci_seek_of(conn)) continue;
         cci__list_remove(&conn->node); /* nothing is asked before */
         cci__list_init(&conn->node);
@@ -9057,48 +9203,48 @@ static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
 static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
     cci__sisci_door *door = (cci__sisci_door *)(uintptr_t)ep->sci->call.SCIMapRemoteSegment(
-        link->door_segment, &link->door_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
-    uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
+        link->join.door_segment, &link->join.door_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
+    uint64_t ours = (uint64_t)link->inbox.id << 32 | link->outbox.id;
     uint32_t i;
     if (error != CCI__SCI_ERR_OK || cci__sisci_load(&door->magic) != CCI__SISCI_MAGIC) {
         if (error != CCI__SCI_ERR_OK)
-            link->door_map = NULL;
+            link->join.door_map = NULL;
         else if (cci__sisci_load(&door->magic) >> 8 == CCI__SISCI_MAGIC >> 8)
             cci__sisci_refuse_version(ep, link);
         return 0;
     }
-    link->name = cci__sisci_load_long(&door->name);
-    link->knows_name = 1;
+    link->join.name = cci__sisci_load_long(&door->name);
+    link->join.knows_name = 1;
     cci__sisci_seek_all(ep, link);
     if (ep->far) return ep->far->leave_hello(link, door);
     cci__sisci_note_owner(link);
-    for (i = 0; i < CCI__SISCI_HELLOS && !link->hello; i++) {
+    for (i = 0; i < CCI__SISCI_HELLOS && !link->join.hello; i++) {
         uint64_t none = 0;
         if (__atomic_compare_exchange_n(&door->hello[i], &none, ours, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            link->hello = &door->hello[i];
+            link->join.hello = &door->hello[i];
     }
     /* also when others have been killed before this line */
     (void)__atomic_fetch_add(&door->count, 1, __ATOMIC_ACQ_REL);
-    if (link->hello) {
+    if (link->join.hello) {
         cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
-        link->knocks = 1;
+        link->peer.knocks = 1;
     }
-    return link->interrupt != NULL;
+    return link->peer.interrupt != NULL;
 }
 
 static void cci__sisci_join(cci__sisci_link *link, uint64_t now_ns) {
     cci__sisci_leave_door(link);
     link->state = CCI__SISCI_JOINING;
-    link->retry_ns = now_ns + CCI__SISCI_PATIENCE;
-    if (!cci__sisci_connect_segment(link, &link->out_segment, link->out_id, cci__sisci_on_out, link))
-        link->news.out = -1;
+    link->join.retry_ns = now_ns + CCI__SISCI_PATIENCE;
+    if (!cci__sisci_connect_segment(link, &link->outbox.segment, link->outbox.id, cci__sisci_on_out, link))
+        link->join.news.out = -1;
 }
 
 /* A client has left a hello. */
 static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t node, uint32_t client_id, uint32_t server_id) {
     cci__sisci_link *link = client_id && server_id ? cci__sisci_new_link(ep, 0) : NULL;
     if (!link) return;
-    link->peer_node = node;
+    link->peer.node = node;
     if (!cci__sisci_make_inbox(ep, link, server_id, client_id)) {
         cci__sisci_free_link(ep, link);
         return;
@@ -9108,15 +9254,15 @@ static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t node, uint32_t clie
 
 /* Takes the hellos that are there; the rest waits while many are being answered. */
 static void cci__sisci_look_at_door(cci__sisci *ep) {
-    uint32_t count = cci__sisci_load(&ep->door->count), i;
-    if (count == ep->hellos) return;
+    uint32_t count = cci__sisci_load(&ep->entrance.door->count), i;
+    if (count == ep->entrance.hellos) return;
     for (i = 0; i < CCI__SISCI_HELLOS; i++) {
         uint64_t hello;
-        if (ep->answers >= CCI__SISCI_ANSWERS) return;
-        hello = __atomic_exchange_n(&ep->door->hello[i], 0, __ATOMIC_ACQ_REL);
+        if (ep->entrance.answers >= CCI__SISCI_ANSWERS) return;
+        hello = __atomic_exchange_n(&ep->entrance.door->hello[i], 0, __ATOMIC_ACQ_REL);
         if (hello) cci__sisci_answer_hello(ep, CCI__SCI_NODE, (uint32_t)(hello >> 32), (uint32_t)hello);
     }
-    if (!ep->far || ep->far->look_at_hellos(ep)) ep->hellos = count;
+    if (!ep->far || ep->far->look_at_hellos(ep)) ep->entrance.hellos = count;
 }
 
 /* Can the kernel copy from the peer's memory to ours? */
@@ -9125,35 +9271,36 @@ static int cci__sisci_try_vm(const cci__sisci_link *link) {
     struct iovec here, there;
     uint8_t mode = link->ep->device.rma_mode;
     if (!cci__sisci_is_owner(link) || (mode != CCI__SISCI_RMA_AUTO && mode != CCI__SISCI_RMA_COPY) ||
-        link->card.region_size != sizeof(cci_rma_region_t))
+        link->peer.card.region_size != sizeof(cci_rma_region_t))
         return 0;
     here.iov_base = &seen;
-    there.iov_base = (void *)(uintptr_t)link->card.probe_at;
+    there.iov_base = (void *)(uintptr_t)link->peer.card.probe_at;
     here.iov_len = there.iov_len = sizeof seen;
-    return syscall(SYS_process_vm_readv, (pid_t)link->card.pid, &here, 1UL, &there, 1UL, 0UL) == (long)sizeof seen &&
-           seen == link->card.probe;
+    return syscall(SYS_process_vm_readv, (pid_t)link->peer.card.pid, &here, 1UL, &there, 1UL, 0UL) ==
+               (long)sizeof seen &&
+           seen == link->peer.card.probe;
 }
 
 /* The peer's inbox is connected: maps it, and believes nothing that it says. */
 static int cci__sisci_map_out(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
-    cci__sisci_card *card = &link->card;
+    cci__sisci_card *card = &link->peer.card;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    unsigned int size = call->SCIGetRemoteSegmentSize(link->out_segment), i;
+    unsigned int size = call->SCIGetRemoteSegmentSize(link->outbox.segment), i;
     size_t used;
     if (size < CCI__SISCI_AT_RING) return 0;
-    link->out =
-        (uint8_t *)(uintptr_t)call->SCIMapRemoteSegment(link->out_segment, &link->out_map, 0, size, NULL, 0, &error);
+    link->out.base = (uint8_t *)(uintptr_t)call->SCIMapRemoteSegment(link->outbox.segment, &link->outbox.map, 0, size,
+                                                                     NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
-        link->out_map = NULL;
-        link->out = NULL;
+        link->outbox.map = NULL;
+        link->out.base = NULL;
         return 0;
     }
     for (i = 0; i < sizeof *card / 4; i++) { /* an adapter takes loads of whole words best */
-        uint32_t word = cci__sisci_load(link->out + 4 * (size_t)i);
+        uint32_t word = cci__sisci_load(link->out.base + 4 * (size_t)i);
         memcpy((uint8_t *)card + 4 * (size_t)i, &word, sizeof word);
     }
-    if (card->magic != CCI__SISCI_MAGIC || card->other_id != link->in_id || card->ring_lines < 64 ||
+    if (card->magic != CCI__SISCI_MAGIC || card->other_id != link->inbox.id || card->ring_lines < 64 ||
         card->ring_lines > 65536 || (card->ring_lines & (card->ring_lines - 1)) != 0 || card->block_count == 0 ||
         card->block_count > CCI__SISCI_BLOCKS || card->block_size < 64 || card->block_size > 65536 ||
         (card->block_size & 63) != 0 || card->max_send_size > card->block_size || card->max_send_size == 0 ||
@@ -9161,14 +9308,14 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
         return 0;
     used = cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count);
     if (used > size || (link->mirror && !link->ep->far->begin_mirror(link, used))) return 0;
-    link->peer_mark = card->mark;
-    link->peer_sleeps = card->sleeps != 0;
-    link->out_lines = card->ring_lines;
-    link->out_ring = link->out + CCI__SISCI_AT_RING;
-    link->out_blocks = link->out + cci__sisci_blocks_at(card->ring_lines);
-    link->out_slots = link->out + cci__sisci_slots_at(card->ring_lines, card->block_size, card->block_count);
-    for (i = 0; i < card->block_count; i++) link->free_block[i] = (uint8_t)(card->block_count - 1 - i);
-    link->free_count = card->block_count;
+    link->peer.mark = card->mark;
+    link->peer.sleeps = card->sleeps != 0;
+    link->out.lines = card->ring_lines;
+    link->out.ring = link->out.base + CCI__SISCI_AT_RING;
+    link->outbox.blocks = link->out.base + cci__sisci_blocks_at(card->ring_lines);
+    link->outbox.slots = link->out.base + cci__sisci_slots_at(card->ring_lines, card->block_size, card->block_count);
+    for (i = 0; i < card->block_count; i++) link->outbox.free_block[i] = (uint8_t)(card->block_count - 1 - i);
+    link->outbox.free_count = card->block_count;
     return 1;
 }
 
@@ -9176,9 +9323,9 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
  * failed. */
 static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
-    ep->sci->call.SCISetSegmentUnavailable(link->in_segment, ep->adapter, 0, &error);
+    ep->sci->call.SCISetSegmentUnavailable(link->inbox.segment, ep->adapter, 0, &error);
     if (error != CCI__SCI_ERR_OK || !cci__sisci_is_private(link)) return 0;
-    link->vm = cci__sisci_try_vm(link);
+    link->peer.vm = cci__sisci_try_vm(link);
     if (!link->mirror) {
         cci__sisci_watch(link);
     } else {
@@ -9187,7 +9334,7 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     }
     cci__sisci_tell(link, CCI__SISCI_AT_READY, 1);
     link->state = CCI__SISCI_READY;
-    if (link->card.sleeps)
+    if (link->peer.card.sleeps)
         cci__sisci_wake_peer(link);
     else
         cci__sisci_leave_interrupt(link);
@@ -9198,64 +9345,66 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
 /* The peer's door is connected: that is where we mark the link. 0: it is not one, or not the peer's. */
 static int cci__sisci_map_marks(cci__sisci_link *link) {
     cci__sci_error_t error;
-    if (link->card.mark >= CCI__SISCI_MARKS || !cci__sci_is_same_peer(link->marks_segment, link->out_segment)) return 0;
-    link->peer_door = (cci__sisci_door *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
-        link->marks_segment, &link->marks_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
+    if (link->peer.card.mark >= CCI__SISCI_MARKS || !cci__sci_is_same_peer(link->peer.segment, link->outbox.segment))
+        return 0;
+    link->peer.door = (cci__sisci_door *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
+        link->peer.segment, &link->peer.map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
-        link->marks_map = NULL;
-        link->peer_door = NULL;
+        link->peer.map = NULL;
+        link->peer.door = NULL;
         return 0;
     }
-    cci__sci_save_remote_descriptor(link->marks_segment);
-    return cci__sisci_load(&link->peer_door->magic) == CCI__SISCI_MAGIC;
+    cci__sci_save_remote_descriptor(link->peer.segment);
+    return cci__sisci_load(&link->peer.door->magic) == CCI__SISCI_MAGIC;
 }
 
 /* The parts come in any order; 0: the link has failed. */
 static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
     int state = CCI__SCI_CONNECTED;
-    if (link->news.out > 0 && !link->out) {
+    if (link->join.news.out > 0 && !link->out.base) {
         if (!cci__sisci_map_out(link)) return 0;
-        if (!link->is_client && link->card.sleeps) cci__sisci_connect_interrupt(link, link->card.interrupt);
-        if ((!link->interrupt && link->card.sleeps) ||
-            (!link->mirror &&
-             !cci__sisci_connect_segment(link, &link->marks_segment, link->card.service, cci__sisci_on_marks, link)))
+        if (!link->is_client && link->peer.card.sleeps) cci__sisci_connect_interrupt(link, link->peer.card.interrupt);
+        if ((!link->peer.interrupt && link->peer.card.sleeps) ||
+            (!link->mirror && !cci__sisci_connect_segment(link, &link->peer.segment, link->peer.card.service,
+                                                          cci__sisci_on_marks, link)))
             return 0;
     }
-    if (link->news.marks < 0 || (link->news.marks > 0 && !link->peer_door && !cci__sisci_map_marks(link))) return 0;
-    if (link->interrupt) state = cci__sisci_interrupt_state(link);
+    if (link->join.news.marks < 0 || (link->join.news.marks > 0 && !link->peer.door && !cci__sisci_map_marks(link)))
+        return 0;
+    if (link->peer.interrupt) state = cci__sisci_interrupt_state(link);
     if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) return 0;
-    return !link->out || (!link->mirror && !link->peer_door) || state == CCI__SCI_CONNECTING ||
-           link->news.attached == 0 || cci__sisci_close_inbox(ep, link);
+    return !link->out.base || (!link->mirror && !link->peer.door) || state == CCI__SCI_CONNECTING ||
+           link->join.news.attached == 0 || cci__sisci_close_inbox(ep, link);
 }
 
 static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_end_handshake(ep, link);
     link->state = CCI__SISCI_OPEN;
-    link->retry_ns = 0;
+    link->join.retry_ns = 0;
     cci__sisci_heat(link);
 }
 
 /* Connections that the peer ended before it went, in records that are still to be taken: what it consumed of them after
  * that, it dropped. */
 static void cci__sisci_foresee_disconnects(cci__sisci *ep, cci__sisci_link *link) {
-    uint32_t tail = link->tail;
+    uint32_t tail = link->in.tail;
     cci__sisci_record record;
-    while (link->tail - tail < link->in_lines && cci__sisci_read_record(link, &record)) {
+    while (link->in.tail - tail < link->in.lines && cci__sisci_read_record(link, &record)) {
         uint32_t head[4];
         cci__sisci_conn *conn = record.type == CCI__SISCI_DISCONNECT ? cci__sisci_find_conn(ep, link, record.to) : NULL;
         if (conn && record.length >= sizeof head) {
             memcpy(head, record.data, sizeof head);
             cci__sisci_mark_ops(conn, head[2]);
         }
-        link->tail += record.lines;
+        link->in.tail += record.lines;
     }
-    link->tail = tail;
+    link->in.tail = tail;
 }
 
 /* A client's request goes over another link, to `service` of the same node, when its time comes; 0 if there is no
  * memory for that. */
 static int cci__sisci_change_link(cci__sisci *ep, cci__sisci_conn *conn, uint32_t service) {
-    cci__sisci_link *next = cci__sisci_link_to(ep, conn->link->peer_node, service);
+    cci__sisci_link *next = cci__sisci_link_to(ep, conn->link->peer.node, service);
     if (!next || next == conn->link) return next != NULL;
     cci__sisci_leave_link(ep, conn);
     cci__sisci_assign(ep, conn, next);
@@ -9271,14 +9420,14 @@ static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek
     uint64_t look_ns;
     if (link->state == CCI__SISCI_OPEN && !conn->waits) {
         look_ns = CCI__NEVER; /* it has been asked */
-    } else if (link->knows_name && link->name == seek->name.id && link->state <= CCI__SISCI_OPEN) {
+    } else if (link->join.knows_name && link->join.name == seek->name.id && link->state <= CCI__SISCI_OPEN) {
         cci__sisci_ask_to_connect(ep, conn);
         look_ns = ep->base.now_ns + CCI__SISCI_SEEK_NS; /* is it still there? */
     } else {
         conn->waits = 1;
-        if ((link->knows_name || seek->until_ns <= ep->base.now_ns) && cci_conn_next_port(seek, ep->base.now_ns))
+        if ((link->join.knows_name || seek->until_ns <= ep->base.now_ns) && cci_conn_next_port(seek, ep->base.now_ns))
             (void)cci__sisci_change_link(ep, conn, seek->name.ports[seek->at]);
-        look_ns = conn->link != link && conn->link->knows_name ? ep->base.now_ns : seek->until_ns;
+        look_ns = conn->link != link && conn->link->join.knows_name ? ep->base.now_ns : seek->until_ns;
     }
     cci__timer_arm(&ep->base.wheel, &conn->conn.timer, cci__min64(conn->conn.deadline_ns, look_ns));
 }
@@ -9286,7 +9435,7 @@ static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek
 /* Its server may come back: the request goes over a new link. */
 static void cci__sisci_connect_again(cci__sisci *ep, cci__sisci_conn *conn) {
     cci_conn_seek_t *seek = cci__sisci_seek_of(conn);
-    if (!cci__sisci_change_link(ep, conn, conn->link->service)) return;
+    if (!cci__sisci_change_link(ep, conn, conn->link->join.service)) return;
     conn->waits = 1;
     if (seek)
         cci__sisci_seek(ep, conn, seek);
@@ -9317,7 +9466,7 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_conn *conn, *next;
     cci__sisci_see_freed(link);
     cci__sisci_foresee_disconnects(ep, link);
-    link->peer_disconnects = cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4);
+    link->conns.peer_disconnects = cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 4);
     cci__sisci_settle(ep, link);
     link->state = CCI__SISCI_LOST;
     cci__sisci_forget_server(ep, link);
@@ -9325,7 +9474,7 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     while (!cci__list_empty(&link->ops))
         cci__sisci_fail_op(ep, link, CCI__CONTAINER(link->ops.next, cci__sisci_op, node), CCI_ERR_DISCONNECTED);
     while (link->items) cci__sisci_pop_item(ep, link);
-    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = next) {
+    for (conn = cci__sisci_conn_at(ep, link->conns.first); conn; conn = next) {
         next = cci__sisci_conn_at(ep, conn->after);
         cci__sisci_lose_conn(ep, conn);
     }
@@ -9335,10 +9484,10 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
 
 /* Lost, and it has brought all that the peer had sent: its connections are over. */
 static void cci__sisci_end_link(cci__sisci *ep, cci__sisci_link *link) {
-    int status = cci__sisci_load(link->in + CCI__SISCI_AT_LEFT) == 1 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED;
+    int status = cci__sisci_load(link->in.base + CCI__SISCI_AT_LEFT) == 1 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED;
     cci__sisci_conn *conn;
     link->is_over = 1;
-    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = cci__sisci_conn_at(ep, conn->after))
+    for (conn = cci__sisci_conn_at(ep, link->conns.first); conn; conn = cci__sisci_conn_at(ep, conn->after))
         if (conn->conn.state == CCI_CONN_BROKEN) cci__sisci_end_conn(ep, conn, status);
 }
 
@@ -9347,7 +9496,7 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
     if (link->is_client) {
         cci__sisci_take_down(link);
         link->state = CCI__SISCI_KNOCKING;
-        link->retry_ns = now_ns + 20 * CCI__MS;
+        link->join.retry_ns = now_ns + 20 * CCI__MS;
     } else {
         cci__sisci_free_link(ep, link);
     }
@@ -9356,52 +9505,52 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
     if (link->mirror) ep->far->step(link, now_ns);
-    if (link->knocks) cci__sisci_wake_peer(link);
-    if (link->state < CCI__SISCI_OPEN && link->is_client && link->conn_count == 0) {
+    if (link->peer.knocks) cci__sisci_wake_peer(link);
+    if (link->state < CCI__SISCI_OPEN && link->is_client && link->conns.count == 0) {
         cci__sisci_free_link(ep, link);
         return;
     }
     switch (link->state) {
     case CCI__SISCI_KNOCKING:
-        if (link->retry_ns <= now_ns) {
+        if (link->join.retry_ns <= now_ns) {
             cci__sisci_knock(ep, link);
-        } else if (link->news.door > 0 && cci__sisci_leave_hello(ep, link)) {
+        } else if (link->join.news.door > 0 && cci__sisci_leave_hello(ep, link)) {
             link->state = CCI__SISCI_WAITING;
-        } else if (link->news.door != 0) {
+        } else if (link->join.news.door != 0) {
             cci__sisci_leave_door(link);
-            link->retry_ns = now_ns + 10 * CCI__MS;
+            link->join.retry_ns = now_ns + 10 * CCI__MS;
         }
         break;
     case CCI__SISCI_WAITING:
-        if (link->news.attached > 0)
+        if (link->join.news.attached > 0)
             cci__sisci_join(link, now_ns);
-        else if (link->news.door < 0 || link->news.attached < 0 || link->retry_ns <= now_ns)
+        else if (link->join.news.door < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns)
             cci__sisci_knock(ep, link);
-        else if (link->retry_ns == CCI__NEVER && link->hello && cci__sisci_load_long(link->hello) == 0)
-            link->retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
+        else if (link->join.retry_ns == CCI__NEVER && link->join.hello && cci__sisci_load_long(link->join.hello) == 0)
+            link->join.retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
         break;
     case CCI__SISCI_JOINING:
     case CCI__SISCI_READY:
-        if (link->news.out < 0 || link->news.attached < 0 || link->retry_ns <= now_ns ||
+        if (link->join.news.out < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns ||
             (link->state == CCI__SISCI_JOINING && !cci__sisci_step_join(ep, link)))
             cci__sisci_fail_link(ep, link, now_ns);
-        else if (link->state == CCI__SISCI_READY && cci__sisci_load(link->in + CCI__SISCI_AT_READY) != 0)
+        else if (link->state == CCI__SISCI_READY && cci__sisci_load(link->in.base + CCI__SISCI_AT_READY) != 0)
             cci__sisci_open_link(ep, link);
         break;
     case CCI__SISCI_OPEN:
         cci__sisci_step_views(link);
-        if (link->news.out < 0 || link->news.attached < 0)
+        if (link->join.news.out < 0 || link->join.news.attached < 0)
             cci__sisci_break_link(ep, link);
         else
             cci__sisci_settle_down(link);
         break;
     default:
-        if (link->conn_count == 0 && link->held == 0) {
+        if (link->conns.count == 0 && link->inbox.held == 0) {
             cci__sisci_free_link(ep, link);
-        } else if (link->is_over && link->in && link->held == 0) {
+        } else if (link->is_over && link->in.base && link->inbox.held == 0) {
             cci__sisci_take_down(link); /* connections that the program has not closed need no memory or descriptors */
             cci__sisci_cool(link);
-        } else if (!link->in) {
+        } else if (!link->in.base) {
             cci__sisci_settle_down(link);
         }
         break;
@@ -9633,7 +9782,7 @@ static void cci__sisci_take_place(cci__sisci *ep, cci__sisci_group *group) {
     uint32_t i;
     for (i = 0; i < CCI__SISCI_RECEIVERS && cci__sisci_is_sleeper(ep) && !group->place; i++) {
         cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
-        if (cci__sisci_swap_word(&receiver->interrupt, 0, ep->interrupt_number + 1)) {
+        if (cci__sisci_swap_word(&receiver->interrupt, 0, ep->entrance.interrupt_number + 1)) {
             cci__sisci_store(&receiver->sleeps, 0);
             group->place = i + 1;
         }
@@ -9654,13 +9803,13 @@ static void cci__sisci_unmap_group(cci__sisci *ep, cci__sisci_group *group) {
     if (group->base && group->place) {
         cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, group->place - 1);
         cci__sisci_store(&receiver->sleeps, 0);
-        (void)cci__sisci_swap_word(&receiver->interrupt, ep->interrupt_number + 1, 0);
+        (void)cci__sisci_swap_word(&receiver->interrupt, ep->entrance.interrupt_number + 1, 0);
     }
     cci__sisci_silence_bells(ep, group);
     if (group->base)
         ep->sci->call.SCIUnmapSegment(group->map, 0, NULL);
     else
-        ep->handshakes--;
+        ep->links.handshakes--;
     if (group->segment) cci__sisci_remove_segment(ep, group->segment);
     group->segment = NULL;
     group->base = NULL;
@@ -9674,7 +9823,7 @@ static void cci__sisci_leave_group(cci__sisci *ep, cci__sisci_group *group) {
     *at = group->next;
     ep->group_count--;
     cci__sisci_unmap_group(ep, group);
-    group->conn->data = NULL;
+    group->conn->group = NULL;
     cci_release(group);
 }
 
@@ -9695,7 +9844,7 @@ static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
     group->base = base;
     group->tail = cci__sisci_load_long(base);
     memset(group->taken, 0, sizeof group->taken);
-    ep->handshakes--;
+    ep->links.handshakes--;
     if (cci__sisci_receives(group)) cci__sisci_take_place(ep, group);
     if (group->conn->conn.state == CCI_CONN_CONNECTING) {
         cci__sisci_opened(ep, group->conn);
@@ -9707,7 +9856,7 @@ static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
 static void cci__sisci_begin_group(cci__sisci *ep, cci__sisci_group *group) {
     group->segment = cci__sci_begin_broadcast(ep->sd, group->id);
     group->retry_ns = cci__sci_now();
-    ep->handshakes++; /* look often */
+    ep->links.handshakes++; /* look often */
 }
 
 static void cci__sisci_step_joining(cci__sisci *ep, cci__sisci_group *group, uint64_t now_ns) {
@@ -9757,10 +9906,10 @@ static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute
     group->id = id;
     group->next = ep->groups;
     ep->groups = group;
-    ep->only = NULL;
+    ep->links.only = NULL;
     ep->group_count++;
     conn->event = event;
-    conn->data = group;
+    conn->group = group;
     conn->conn.is_client = 1;
     conn->conn.state = CCI_CONN_CONNECTING;
     conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, CCI__SISCI_GROUP_BYTES);
@@ -9784,7 +9933,7 @@ static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, cons
         if (!op) return CCI_ENOBUFS;
     }
     cci__sisci_issued(ep, conn, length);
-    cci__sisci_send_to_group(ep, (cci__sisci_group *)conn->data, data, count, length);
+    cci__sisci_send_to_group(ep, conn->group, data, count, length);
     if (op) cci__sisci_complete(ep, op, CCI_SUCCESS);
     if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
     if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
@@ -9816,11 +9965,11 @@ static void cci__sisci_post_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
 
 /* What the peer has said about the last record for which it had no buffer. */
 static uint32_t cci__sisci_stall_word(const cci__sisci_link *link) {
-    return cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 8);
+    return cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 8);
 }
 
 static int cci__sisci_is_stalled(const cci__sisci_link *link) {
-    return cci__sisci_stall_word(link) == link->freed * 2 + 1;
+    return cci__sisci_stall_word(link) == link->out.freed * 2 + 1;
 }
 
 /* The client's patience or the keepalive time of a connection is over. */
@@ -9829,7 +9978,7 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     cci_conn_seek_t *seek = link ? cci__sisci_seek_of(conn) : NULL;
     uint32_t nothing[4] = {0, 0, 0, 0};
     if (!link) {
-        cci__sisci_refuse_group(ep, (cci__sisci_group *)conn->data, CCI_ETIMEDOUT);
+        cci__sisci_refuse_group(ep, conn->group, CCI_ETIMEDOUT);
         return;
     }
     if (CCI__LINGERS(&conn->conn)) {
@@ -9858,13 +10007,13 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
         return;
     }
     cci__sisci_see_freed(link);
-    if (conn->pinged && (int32_t)(link->freed - conn->mark) < 0 && !cci__sisci_is_stalled(link)) {
+    if (conn->pinged && (int32_t)(link->out.freed - conn->ping_end) < 0 && !cci__sisci_is_stalled(link)) {
         cci__sisci_post_keepalive(&ep->base, &conn->conn);
         return;
     }
     cci__sisci_set_timer(&ep->base, &conn->conn);
     (void)cci__sisci_post(link, CCI__SISCI_PING, 0, nothing, sizeof nothing, NULL, 0);
-    conn->mark = link->head; /* a full ring is as good as a question */
+    conn->ping_end = link->out.head; /* a full ring is as good as a question */
     conn->pinged = 1;
 }
 
@@ -9873,9 +10022,9 @@ static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__si
     cci__notices_forget(&ep->base.notices, &conn->conn, 1);
     conn->conn.state = CCI_CONN_BROKEN;
     conn->ended = 1;
-    conn->mark = link->tail;
+    conn->closed_at = link->in.tail;
     cci__sisci_fail_ops(link, conn, status);
-    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
+    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
     cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
     cci__sisci_end_conn(ep, conn, CCI_ETIMEDOUT);
 }
@@ -9897,7 +10046,7 @@ static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisc
         if (op->has_record) {
             resumes = is_ordered;
             cci__sisci_tell(link,
-                            CCI__SISCI_AT_RING + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
+                            CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
                             op->word | CCI__SISCI_VOID);
             cci__sisci_touch(link);
         } else if (op->item) {
@@ -9905,7 +10054,7 @@ static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisc
             op->item->dead = 1;
             op->item = NULL;
             op->posted = 1;
-            op->end = link->head;
+            op->end = link->out.head;
             op->status = CCI_ERR_RNR;
         }
         if (!is_ordered) break;
@@ -9922,8 +10071,8 @@ static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_c
  * peer that could take nothing until a moment ago may not have come to this one yet. */
 static int cci__sisci_late_status(const cci__sisci *ep, const cci__sisci_link *link, const cci__sisci_conn *conn,
                                   int is_message) {
-    return is_message && link->stalled_ns != 0 &&
-                   ep->base.now_ns - link->stalled_ns <= (uint64_t)conn->conn.send_timeout_us * 1000
+    return is_message && link->stall.peer_ns != 0 &&
+                   ep->base.now_ns - link->stall.peer_ns <= (uint64_t)conn->conn.send_timeout_us * 1000
                ? CCI_ERR_RNR
                : CCI_ETIMEDOUT;
 }
@@ -9972,15 +10121,15 @@ static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__
 
 static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
     cci_list_t *at, *next;
-    for (at = link->silent.next; at != &link->silent; at = next) {
-        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
+    for (at = link->conns.silent.next; at != &link->conns.silent; at = next) {
+        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, state_node);
         next = at->next;
-        if ((int32_t)(link->freed - conn->silent_end) >= 0) {
-            cci__list_remove(&conn->asked);
-            cci__list_init(&conn->asked);
+        if ((int32_t)(link->out.freed - conn->silent_end) >= 0) {
+            cci__list_remove(&conn->state_node);
+            cci__list_init(&conn->state_node);
             continue;
         }
-        if ((int32_t)(link->freed - conn->silent_mark) >= 0) { /* the peer gets on */
+        if ((int32_t)(link->out.freed - conn->silent_mark) >= 0) { /* the peer gets on */
             conn->silent_mark = conn->silent_end;
             conn->conn.deadline_ns = 0;
         }
@@ -10001,8 +10150,8 @@ static void cci__sisci_note_stall(const cci__sisci *ep, cci__sisci_link *link) {
     uint32_t word;
     cci__sisci_see_freed(link);
     word = cci__sisci_stall_word(link);
-    if (word != link->stall_seen || word == link->freed * 2 + 1) link->stalled_ns = ep->base.now_ns;
-    link->stall_seen = word;
+    if (word != link->stall.peer_word || word == link->out.freed * 2 + 1) link->stall.peer_ns = ep->base.now_ns;
+    link->stall.peer_word = word;
 }
 
 /* What is new gets its deadline: it is behind all that has one. The earliest of these deadlines. */
@@ -10018,11 +10167,11 @@ static uint64_t cci__sisci_give_time(cci__sisci *ep, cci__sisci_link *link) {
         if (op->deadline_ns != 0) break;
         (void)cci__sisci_is_late(ep, &late, op->conn, &op->deadline_ns);
     }
-    for (; link->fresh_item; link->fresh_item = link->fresh_item->next)
-        if (!link->fresh_item->op && !cci__sisci_is_dead(link->fresh_item))
-            (void)cci__sisci_is_late(ep, &late, link->fresh_item->conn, &link->fresh_item->deadline_ns);
-    for (at = link->silent.prev; at != &link->silent; at = at->prev) {
-        conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
+    for (; link->time.fresh_item; link->time.fresh_item = link->time.fresh_item->next)
+        if (!link->time.fresh_item->op && !cci__sisci_is_dead(link->time.fresh_item))
+            (void)cci__sisci_is_late(ep, &late, link->time.fresh_item->conn, &link->time.fresh_item->deadline_ns);
+    for (at = link->conns.silent.prev; at != &link->conns.silent; at = at->prev) {
+        conn = CCI__CONTAINER(at, cci__sisci_conn, state_node);
         if (conn->conn.deadline_ns != 0) break;
         (void)cci__sisci_is_late(ep, &late, conn, &conn->conn.deadline_ns);
     }
@@ -10051,18 +10200,20 @@ static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
 static void cci__sisci_close_idle(cci__sisci *ep) {
     cci_list_t *at, *next;
     cci__sisci_record record;
-    for (at = ep->idle.next; at != &ep->idle; at = next) {
+    for (at = ep->links.idle.next; at != &ep->links.idle; at = next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, idle);
         next = at->next;
-        if (link->state != CCI__SISCI_OPEN || link->conn_count > 0) {
+        if (link->state != CCI__SISCI_OPEN || link->conns.count > 0) {
             cci__list_remove(&link->idle);
             cci__list_init(&link->idle);
             continue;
         }
         cci__sisci_see_freed(link);
-        if (link->idle_ns > ep->base.now_ns || link->held > 0 || link->items || !cci__list_empty(&link->owing) ||
-            link->freed != link->head || cci__sisci_read_record(link, &record)) {
-            ep->idle_ns = cci__min64(ep->idle_ns, cci__max64(link->idle_ns, ep->base.now_ns + CCI__SISCI_IDLE / 4));
+        if (link->idle_ns > ep->base.now_ns || link->inbox.held > 0 || link->items ||
+            !cci__list_empty(&link->conns.owing) || link->out.freed != link->out.head ||
+            cci__sisci_read_record(link, &record)) {
+            ep->times.idle_ns =
+                cci__min64(ep->times.idle_ns, cci__max64(link->idle_ns, ep->base.now_ns + CCI__SISCI_IDLE / 4));
             continue;
         }
         cci__sisci_free_link(ep, link);
@@ -10071,19 +10222,20 @@ static void cci__sisci_close_idle(cci__sisci *ep) {
 
 static int cci__sisci_has_deadlines(const cci__sisci_link *link) {
     return link->state == CCI__SISCI_OPEN &&
-           (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->silent));
+           (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.silent));
 }
 
 /* Links on which something is new since the last look at the clock. */
 static void cci__sisci_look_at_fresh(cci__sisci *ep) {
-    while (!cci__list_empty(&ep->fresh)) {
-        cci__sisci_link *link = CCI__CONTAINER(ep->fresh.next, cci__sisci_link, timed);
-        int renews = link->renews, begins = link->begins;
+    while (!cci__list_empty(&ep->links.fresh)) {
+        cci__sisci_link *link = CCI__CONTAINER(ep->links.fresh.next, cci__sisci_link, time.node);
+        int renews = link->time.renews, begins = link->time.begins;
         cci__sisci_leave_time(link);
         if (!cci__sisci_has_deadlines(link)) continue;
-        cci__list_append(&ep->timed, &link->timed);
-        if (begins) link->stall_seen = cci__sisci_stall_word(link);
-        ep->due_ns = cci__min64(ep->due_ns, renews ? cci__sisci_expire(ep, link) : cci__sisci_give_time(ep, link));
+        cci__list_append(&ep->links.timed, &link->time.node);
+        if (begins) link->stall.peer_word = cci__sisci_stall_word(link);
+        ep->times.due_ns =
+            cci__min64(ep->times.due_ns, renews ? cci__sisci_expire(ep, link) : cci__sisci_give_time(ep, link));
     }
 }
 
@@ -10091,17 +10243,17 @@ static void cci__sisci_look_at_fresh(cci__sisci *ep) {
  * deadline that was known has come, and now and then before, so that what gets on is noticed long before that. */
 static void cci__sisci_look_at_timed(cci__sisci *ep) {
     cci_list_t *at, *next;
-    ep->due_ns = CCI__NEVER;
-    for (at = ep->timed.next; at != &ep->timed; at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, timed);
+    ep->times.due_ns = CCI__NEVER;
+    for (at = ep->links.timed.next; at != &ep->links.timed; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, time.node);
         next = at->next;
         if (cci__sisci_has_deadlines(link))
-            ep->due_ns = cci__min64(ep->due_ns, cci__sisci_expire(ep, link));
+            ep->times.due_ns = cci__min64(ep->times.due_ns, cci__sisci_expire(ep, link));
         else
             cci__sisci_leave_time(link);
     }
-    ep->walk_ns =
-        ep->base.now_ns + cci__min64(cci__max64((ep->due_ns - ep->base.now_ns) / 16, 2 * CCI__MS), 64 * CCI__MS);
+    ep->times.walk_ns =
+        ep->base.now_ns + cci__min64(cci__max64((ep->times.due_ns - ep->base.now_ns) / 16, 2 * CCI__MS), 64 * CCI__MS);
 }
 
 /* Looks at the clock, and at all that depends on it; gives the next deadline. */
@@ -10109,23 +10261,24 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
     cci_timer_t *timer;
     uint64_t earliest_ns;
     ep->base.now_ns = cci__sci_now();
-    ep->scan_ns = ep->base.now_ns + 2 * CCI__MS;
+    ep->times.scan_ns = ep->base.now_ns + 2 * CCI__MS;
     while ((timer = cci__wheel_expire(&ep->base.wheel, ep->base.now_ns)) != NULL)
         cci__sisci_on_timer(ep, CCI__CONTAINER(timer, cci__sisci_conn, conn.timer));
     cci__sisci_look_at_fresh(ep);
-    if (ep->due_ns <= ep->base.now_ns || ep->walk_ns <= ep->base.now_ns) cci__sisci_look_at_timed(ep);
-    earliest_ns = ep->due_ns;
-    if (ep->idle_ns <= ep->base.now_ns) {
-        ep->idle_ns = CCI__NEVER;
+    if (ep->times.due_ns <= ep->base.now_ns || ep->times.walk_ns <= ep->base.now_ns) cci__sisci_look_at_timed(ep);
+    earliest_ns = ep->times.due_ns;
+    if (ep->times.idle_ns <= ep->base.now_ns) {
+        ep->times.idle_ns = CCI__NEVER;
         cci__sisci_close_idle(ep);
     }
-    earliest_ns = cci__min64(earliest_ns, ep->idle_ns);
+    earliest_ns = cci__min64(earliest_ns, ep->times.idle_ns);
     if (cci__sisci_must_look(ep)) earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__MS);
     if (!ep->far) {
         /* after the names in the directory */
         earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__SCI_LOOK_MS * CCI__MS);
     }
-    if (ep->handshakes > 0 || ep->paused > 0) earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + 10 * CCI__MS);
+    if (ep->links.handshakes > 0 || ep->paused > 0)
+        earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + 10 * CCI__MS);
     return cci__min64(earliest_ns, cci__wheel_deadline(&ep->base.wheel));
 }
 
@@ -10144,7 +10297,7 @@ static void cci__sisci_look_at_device(cci__sisci *ep) {
     cci__sisci_look_at_door(ep);
     cci__sisci_step_groups(ep);
     now_ns = cci__sci_now();
-    for (at = ep->steps.next; at != &ep->steps; at = next) {
+    for (at = ep->links.steps.next; at != &ep->links.steps; at = next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, step);
         next = at->next;
         cci__sisci_step_link(ep, link, now_ns);
@@ -10154,39 +10307,40 @@ static void cci__sisci_look_at_device(cci__sisci *ep) {
 /* A link is lost, and what the peer had sent is taken. Its connections have not ended yet. */
 static int cci__sisci_is_drained(cci__sisci_link *link) {
     cci__sisci_record record;
-    return link->state == CCI__SISCI_LOST && !link->is_over && link->in && !cci__sisci_read_record(link, &record);
+    return link->state == CCI__SISCI_LOST && !link->is_over && link->in.base && !cci__sisci_read_record(link, &record);
 }
 
 /* 1 if anything came. */
 static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
     int count;
-    if (link->state < CCI__SISCI_OPEN || !link->in) return 0;
+    if (link->state < CCI__SISCI_OPEN || !link->in.base) return 0;
     count = cci__sisci_receive(ep, link);
-    while (CCI__UNLIKELY(cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) && count < 1024) {
+    while (CCI__UNLIKELY(cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 4) != link->conns.peer_disconnects) &&
+           count < 1024) {
         int more = cci__sisci_receive(ep, link); /* nothing completes before these records have come */
         if (more == 0) break;
         count += more;
     }
     if (count == 0 && !cci__list_empty(&link->due)) cci__sisci_acknowledge(link);
     if (link->state == CCI__SISCI_OPEN) {
-        if (link->views && link->views->is_asking) cci__sisci_hear_grant(link);
+        if (link->rma.views && link->rma.views->is_asking) cci__sisci_hear_grant(link);
         if (!cci__list_empty(&link->ops)) {
             cci__sisci_settle(ep, link);
             link->idle_rounds = 0;
         }
-        if (link->items || !cci__list_empty(&link->owing)) {
+        if (link->items || !cci__list_empty(&link->conns.owing)) {
             cci__sisci_advance(ep, link);
             link->idle_rounds = 0;
         }
-        if (!cci__list_empty(&link->silent)) link->idle_rounds = 0;
+        if (!cci__list_empty(&link->conns.silent)) link->idle_rounds = 0;
     } /* through an adapter there are no marks */
     if (CCI__UNLIKELY(cci__sisci_is_drained(link))) cci__sisci_end_link(ep, link);
     link->is_busy = !cci__list_empty(&link->due) ? CCI__SISCI_IS_DUE : 0u;
-    if (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->owing) ||
-        (link->views && link->views->is_asking))
+    if (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.owing) ||
+        (link->rma.views && link->rma.views->is_asking))
         link->is_busy |= CCI__SISCI_HAS_WORK;
     /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
-    if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
+    if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->links.hot_count > CCI__SISCI_HOT &&
         (link->told || !cci__sisci_is_sleeper(ep)))
         cci__sisci_cool(link);
     return count > 0;
@@ -10194,20 +10348,20 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
 
 /* Nothing has come and nothing waits: what most looks at a link find. */
 static inline int cci__sisci_is_quiet(const cci__sisci_link *link) {
-    return !link->is_busy && (!link->in || cci__sisci_load(cci__sisci_next_line(link)) != link->tail * 2 + 1);
+    return !link->is_busy && (!link->in.base || cci__sisci_load(cci__sisci_next_line(link)) != link->in.tail * 2 + 1);
 }
 
 /* Interrupts may have come from links that are not looked at otherwise: those through an adapter, others are marked. */
 static void cci__sisci_wake_up(cci__sisci *ep) {
     cci_list_t *at, *next;
-    ep->sleeping = 0;
+    ep->sleep.is_asleep = 0;
     cci__sisci_take_interrupts(ep);
     cci__sisci_tell_groups(ep, 0);
     if (!ep->far) {
-        cci__sisci_store(&ep->door->sleeps, 0);
+        cci__sisci_store(&ep->entrance.door->sleeps, 0);
         return;
     }
-    for (at = ep->cold.next; at != &ep->cold; at = next) {
+    for (at = ep->links.cold.next; at != &ep->links.cold; at = next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         next = at->next;
         if (!cci__sisci_is_quiet(link)) (void)cci__sisci_serve(ep, link);
@@ -10218,25 +10372,25 @@ static void cci__sisci_wake_up(cci__sisci *ep) {
  * time to look after deadlines. */
 static int cci__sisci_look_around(cci__sisci *ep, uint32_t round) {
     uint64_t now_ns;
-    if ((round & 3) != 0 && !ep->sleeping) return 0;
+    if ((round & 3) != 0 && !ep->sleep.is_asleep) return 0;
     now_ns = cci__sci_now();
     cci__polls_looked(&ep->base.polls, now_ns, 31);
     if (ep->base.polls.left == 0) /* a program that calls seldom has its deadlines looked after in each call */
         ep->rounds = 32;
-    if (round == 0 || ep->sleeping || ep->handshakes > 0 || now_ns >= ep->look_ns) {
+    if (round == 0 || ep->sleep.is_asleep || ep->links.handshakes > 0 || now_ns >= ep->times.look_ns) {
         cci__sisci_look_at_device(ep);
-        ep->look_ns = now_ns + CCI__SISCI_LOOK;
+        ep->times.look_ns = now_ns + CCI__SISCI_LOOK;
     }
-    if (ep->sleeping) cci__sisci_wake_up(ep);
-    return (round & 31) == 0 && now_ns >= ep->scan_ns;
+    if (ep->sleep.is_asleep) cci__sisci_wake_up(ep);
+    return (round & 31) == 0 && now_ns >= ep->times.scan_ns;
 }
 
 /* The link of an endpoint that has but one, and nothing else to look at. */
 static inline cci__sisci_link *cci__sisci_only(const cci__sisci *ep) {
-    const cci_list_t *first = ep->hot.next;
-    return first != &ep->hot && first->next == &ep->hot && cci__list_empty(&ep->cold) && !ep->groups &&
-                   ep->handshakes == 0 && !cci__sisci_is_sleeper(ep)
-               ? CCI__CONTAINER(ep->hot.next, cci__sisci_link, node)
+    const cci_list_t *first = ep->links.hot.next;
+    return first != &ep->links.hot && first->next == &ep->links.hot && cci__list_empty(&ep->links.cold) &&
+                   !ep->groups && ep->links.handshakes == 0 && !cci__sisci_is_sleeper(ep)
+               ? CCI__CONTAINER(ep->links.hot.next, cci__sisci_link, node)
                : NULL;
 }
 
@@ -10249,25 +10403,26 @@ static void cci__sisci_look_at_stuck(cci__sisci *ep) {
     for (group = ep->groups; group; group = group->next) group->stalled = 0;
     do {
         is_last = !has_event || ep->base.evq.free_buffers;
-        if (has_event && !cci__list_empty(&ep->stuck)) {
-            cci__sisci_link *link = CCI__CONTAINER(ep->stuck.next, cci__sisci_link, stuck);
-            cci__list_remove(&link->stuck);
-            cci__list_init(&link->stuck);
+        if (has_event && !cci__list_empty(&ep->links.stuck)) {
+            cci__sisci_link *link = CCI__CONTAINER(ep->links.stuck.next, cci__sisci_link, stall.node);
+            cci__list_remove(&link->stall.node);
+            cci__list_init(&link->stall.node);
             cci__sisci_heat(link);
         }
-    } while (!is_last && !cci__list_empty(&ep->stuck));
-    ep->is_short = !cci__list_empty(&ep->stuck);
+    } while (!is_last && !cci__list_empty(&ep->links.stuck));
+    ep->is_short = !cci__list_empty(&ep->links.stuck);
     ep->returned = ep->is_short && is_last && has_event;
 }
 
 static int cci__sisci_serve_hot(cci__sisci *ep) {
-    cci_list_t *at = ep->hot.next, *next;
+    cci_list_t *at = ep->links.hot.next, *next;
     uint32_t left;
     int came = 0;
-    for (left = ep->hot_count; left > 0 && at != &ep->hot; left--, at = next) { /* what is served may go to the end */
+    for (left = ep->links.hot_count; left > 0 && at != &ep->links.hot;
+         left--, at = next) { /* what is served may go to the end */
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         next = at->next;
-        if (cci__sisci_is_quiet(link) && (!link->mirror || ep->hot_count <= CCI__SISCI_HOT)) {
+        if (cci__sisci_is_quiet(link) && (!link->mirror || ep->links.hot_count <= CCI__SISCI_HOT)) {
             link->batch = 1;
             continue;
         }
@@ -10280,7 +10435,7 @@ static int cci__sisci_serve_hot(cci__sisci *ep) {
  * call. */
 static void cci__sisci_leave_soon(cci__sisci_link *link) {
     if (link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK ||
-        cci__sisci_load(cci__sisci_next_line(link)) == link->tail * 2 + 1)
+        cci__sisci_load(cci__sisci_next_line(link)) == link->in.tail * 2 + 1)
         return;
     if (link->is_busy & CCI__SISCI_IS_DUE) cci__sisci_acknowledge(link);
     cci__sisci_watch(link);
@@ -10288,16 +10443,16 @@ static void cci__sisci_leave_soon(cci__sisci_link *link) {
 
 /* Looks at the links that one word of marks tells of; how many. */
 static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came) {
-    uint64_t bits = __atomic_exchange_n(&ep->door->marks[word], 0, __ATOMIC_SEQ_CST);
+    uint64_t bits = __atomic_exchange_n(&ep->entrance.door->marks[word], 0, __ATOMIC_SEQ_CST);
     uint32_t count = 0;
     for (; bits; bits &= bits - 1, count++) {
         uint32_t number = word * 64 + cci__ctz64(bits);
-        cci__sisci_link *link = number < ep->mark_count ? ep->marks[number].link : NULL;
+        cci__sisci_link *link = number < ep->marks.count ? ep->marks.of[number].link : NULL;
         if (link) {
             link->is_watched = 0; /* its peer will not mark it again */
             if (!cci__sisci_is_quiet(link)) *came |= cci__sisci_serve(ep, link);
             cci__sisci_heat(link);
-            if (ep->mark_count > CCI__SISCI_FEW) cci__sisci_leave_soon(link);
+            if (ep->marks.count > CCI__SISCI_FEW) cci__sisci_leave_soon(link);
         }
     }
     return count;
@@ -10305,51 +10460,52 @@ static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came)
 
 /* Looks at the links that are marked, as far as there are not too many: then the others come first in the next call. */
 static int cci__sisci_follow_marks(cci__sisci *ep) {
-    uint32_t words = (ep->mark_count + 63) / 64, begin = ep->mark_at < words ? ep->mark_at : 0, i, count = 0;
+    uint32_t words = (ep->marks.count + 63) / 64, begin = ep->marks.at < words ? ep->marks.at : 0, i, count = 0;
     int came = 0;
-    ep->mark_at = 0;
+    ep->marks.at = 0;
     for (i = 0; i < words && count < CCI__SISCI_MARKED_BATCH; i++) {
         uint32_t word = begin + i < words ? begin + i : begin + i - words;
-        if (__atomic_load_n(&ep->door->marks[word], __ATOMIC_RELAXED) != 0) {
+        if (__atomic_load_n(&ep->entrance.door->marks[word], __ATOMIC_RELAXED) != 0) {
             count += cci__sisci_follow_word(ep, word, &came);
-            ep->mark_at = word + 1;
+            ep->marks.at = word + 1;
         }
     }
     return came;
 }
 
 static int cci__sisci_has_marks(const cci__sisci *ep) {
-    uint32_t i, words = ep->far ? 0 : (ep->mark_count + 63) / 64;
+    uint32_t i, words = ep->far ? 0 : (ep->marks.count + 63) / 64;
     for (i = 0; i < words; i++)
-        if (__atomic_load_n(&ep->door->marks[i], __ATOMIC_RELAXED) != 0) return 1;
+        if (__atomic_load_n(&ep->entrance.door->marks[i], __ATOMIC_RELAXED) != 0) return 1;
     return 0;
 }
 
 /* A record that can be taken. One that waits can be when the peer has withdrawn it, unless that is known already. */
 static int cci__sisci_has_record(const cci__sisci_link *link) {
     const uint8_t *line = cci__sisci_next_line(link);
-    return cci__sisci_load(line) == link->tail * 2 + 1 &&
-           (!cci__sisci_is_stuck(link) || (!link->is_answering && (cci__sisci_load(line + 4) & CCI__SISCI_VOID)));
+    return cci__sisci_load(line) == link->in.tail * 2 + 1 &&
+           (!cci__sisci_is_stuck(link) || (!link->stall.is_answering && (cci__sisci_load(line + 4) & CCI__SISCI_VOID)));
 }
 
 /* Something has come, or an acknowledgement that somebody waits for. */
 static int cci__sisci_has_work(cci__sisci_link *link) {
-    if (link->state < CCI__SISCI_OPEN || !link->in) return 0;
+    if (link->state < CCI__SISCI_OPEN || !link->in.base) return 0;
     return cci__sisci_has_record(link) || cci__sisci_is_drained(link) ||
-           (cci__sisci_wants_acks(link) && (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
+           (cci__sisci_wants_acks(link) &&
+            (int32_t)(cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK) - link->out.freed) > 0);
 }
 
 /* How many links are looked at in each call, however idle. With many of them a mark costs less than the looks. */
 static inline uint32_t cci__sisci_most_hot(const cci__sisci *ep) {
-    return ep->far ? CCI__SISCI_HOT : ep->mark_count <= CCI__SISCI_FEW ? CCI__SISCI_FEW : CCI__SISCI_OF_MANY;
+    return ep->far ? CCI__SISCI_HOT : ep->marks.count <= CCI__SISCI_FEW ? CCI__SISCI_FEW : CCI__SISCI_OF_MANY;
 }
 
 /* There are more links than are looked at in each call: the peers of those to which nothing has happened for longest
  * are told to mark them, and in another call such a link is left alone. */
 static void cci__sisci_leave_quiet_ones(cci__sisci *ep) {
-    cci_list_t *at = ep->hot.next, *next;
+    cci_list_t *at = ep->links.hot.next, *next;
     uint32_t left;
-    for (left = ep->hot_count - cci__sisci_most_hot(ep); left > 0 && at != &ep->hot; left--, at = next) {
+    for (left = ep->links.hot_count - cci__sisci_most_hot(ep); left > 0 && at != &ep->links.hot; left--, at = next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         next = at->next;
         if (link->mirror || !cci__list_empty(&link->due) || cci__sisci_has_work(link) || cci__sisci_can_move(link))
@@ -10363,9 +10519,9 @@ static void cci__sisci_leave_quiet_ones(cci__sisci *ep) {
 
 /* One of the links that are left alone, by turns: a mark may have been missed. */
 static int cci__sisci_look_at_a_cold_one(cci__sisci *ep) {
-    cci__sisci_link *link = CCI__CONTAINER(ep->cold.next, cci__sisci_link, node);
+    cci__sisci_link *link = CCI__CONTAINER(ep->links.cold.next, cci__sisci_link, node);
     cci__list_remove(&link->node);
-    cci__list_append(&ep->cold, &link->node);
+    cci__list_append(&ep->links.cold, &link->node);
     return !cci__sisci_is_quiet(link) && cci__sisci_serve(ep, link);
 }
 
@@ -10373,18 +10529,18 @@ static int cci__sisci_look_at_a_cold_one(cci__sisci *ep) {
 static int cci__sisci_pump(cci__sisci *ep) {
     int came, is_late = 0;
     uint32_t round = ep->rounds++;
-    if (CCI__UNLIKELY((round & 31) == 0 || ep->sleeping || ep->handshakes > 0))
+    if (CCI__UNLIKELY((round & 31) == 0 || ep->sleep.is_asleep || ep->links.handshakes > 0))
         is_late = cci__sisci_look_around(ep, round);
     if (CCI__UNLIKELY(ep->returned)) cci__sisci_look_at_stuck(ep);
     came = cci__sisci_serve_hot(ep);
-    if (!cci__list_empty(&ep->cold) || (ep->mark_count > 0 && cci__sisci_is_sleeper(ep)))
+    if (!cci__list_empty(&ep->links.cold) || (ep->marks.count > 0 && cci__sisci_is_sleeper(ep)))
         came |= cci__sisci_follow_marks(ep);
     if (ep->groups) came |= cci__sisci_hear_groups(ep);
-    if (!cci__list_empty(&ep->cold) && (ep->far || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
-    if (ep->hot_count > cci__sisci_most_hot(ep)) cci__sisci_leave_quiet_ones(ep);
+    if (!cci__list_empty(&ep->links.cold) && (ep->far || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
+    if (ep->links.hot_count > cci__sisci_most_hot(ep)) cci__sisci_leave_quiet_ones(ep);
     if (CCI__UNLIKELY(is_late)) (void)cci__sisci_timers(ep);
     cci__sisci_flush(ep);
-    ep->only = cci__sisci_only(ep);
+    ep->links.only = cci__sisci_only(ep);
     return came;
 }
 
@@ -10403,7 +10559,7 @@ static int cci__sisci_has_events(const cci__sisci *ep) {
 static int cci__sisci_messages(cci__endpoint_t *base, const cci_evq_fifo_t **received, int *is_full) {
     const cci__sisci *ep = (const cci__sisci *)base;
     *received = &ep->received;
-    *is_full = ep->is_short || (base->evq.free_buffer_count == 0 && ep->recv_made >= base->recv_buf_count);
+    *is_full = ep->is_short || (base->evq.free_buffer_count == 0 && ep->pools.recv_made >= base->recv_buf_count);
     return ep->received.head != NULL;
 }
 
@@ -10413,8 +10569,8 @@ static int cci__sisci_may_send(void *endpoint, const cci__refusal_t *refusal) {
     cci__sisci *ep = (cci__sisci *)endpoint;
     const cci__sisci_conn *conn = (const cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, refusal->index);
     if (conn->conn.state != CCI_CONN_OPEN || !conn->link) return 1;
-    return (ep->free_ops || ep->op_made < ep->send_total + CCI__SISCI_EXTRA_OPS) &&
-           (ep->free_items || ep->item_made < ep->send_total || !conn->link->items);
+    return (ep->pools.free_ops || ep->pools.op_made < ep->pools.send_total + CCI__SISCI_EXTRA_OPS) &&
+           (ep->pools.free_items || ep->pools.item_made < ep->pools.send_total || !conn->link->items);
 }
 
 #endif
@@ -10428,7 +10584,8 @@ static int cci__sisci_is_due(cci__sisci *ep) {
 /* Tells a peer that it must interrupt from now on; 0: it can't be told. */
 static int cci__sisci_tell_sleep(cci__sisci_link *link) {
     if (!link->mirror) {
-        if (link->out && (link->state == CCI__SISCI_READY || link->state == CCI__SISCI_OPEN)) cci__sisci_watch(link);
+        if (link->out.base && (link->state == CCI__SISCI_READY || link->state == CCI__SISCI_OPEN))
+            cci__sisci_watch(link);
         return 1;
     }
     if (!link->told && link->state == CCI__SISCI_OPEN) {
@@ -10442,13 +10599,13 @@ static int cci__sisci_tell_sleep(cci__sisci_link *link) {
 static int cci__sisci_lie_down(cci__sisci *ep) {
     cci_list_t *at;
     if (ep->returned) return 0;
-    for (at = ep->hot.next; at != &ep->hot; at = at->next)
+    for (at = ep->links.hot.next; at != &ep->links.hot; at = at->next)
         if (!cci__sisci_tell_sleep(CCI__CONTAINER(at, cci__sisci_link, node))) return 0;
-    if (!ep->far) cci__sisci_store(&ep->door->sleeps, 1);
+    if (!ep->far) cci__sisci_store(&ep->entrance.door->sleeps, 1);
     cci__sisci_tell_groups(ep, 1);
     CCI__SCI_FENCE(SEQ_CST); /* the words before this, the peers' stores after */
     if (cci__sisci_groups_have_work(ep) || cci__sisci_has_marks(ep)) return 0;
-    for (at = ep->hot.next; at != &ep->hot; at = at->next) {
+    for (at = ep->links.hot.next; at != &ep->links.hot; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         if (cci__sisci_has_work(link) || cci__sisci_can_move(link)) return 0;
     }
@@ -10458,9 +10615,9 @@ static int cci__sisci_lie_down(cci__sisci *ep) {
 static void cci__sisci_set_readable(cci__sisci *ep, int readable) {
     uint64_t one = 1;
     ssize_t n;
-    if (readable == ep->armed_readable) return;
-    ep->armed_readable = readable;
-    n = readable ? write(ep->self, &one, sizeof one) : read(ep->self, &one, sizeof one);
+    if (readable == ep->sleep.is_readable) return;
+    ep->sleep.is_readable = readable;
+    n = readable ? write(ep->sleep.self, &one, sizeof one) : read(ep->sleep.self, &one, sizeof one);
     (void)n;
 }
 
@@ -10468,20 +10625,20 @@ static void cci__sisci_set_readable(cci__sisci *ep, int readable) {
  * earlier time, and when it has gone off. */
 static void cci__sisci_set_alarm(cci__sisci *ep, uint64_t at_ns) {
     struct itimerspec when;
-    if (at_ns >= ep->armed_ns && ep->armed_ns > ep->base.now_ns) return;
-    ep->armed_ns = at_ns;
+    if (at_ns >= ep->times.armed_ns && ep->times.armed_ns > ep->base.now_ns) return;
+    ep->times.armed_ns = at_ns;
     memset(&when, 0, sizeof when);
     if (at_ns != CCI__NEVER) {
         at_ns = at_ns ? at_ns : 1;
         when.it_value.tv_sec = (time_t)(at_ns / 1000000000u);
         when.it_value.tv_nsec = (long)(at_ns % 1000000000u);
     }
-    (void)timerfd_settime(ep->timer, TFD_TIMER_ABSTIME, &when, NULL);
+    (void)timerfd_settime(ep->sleep.timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 static void cci__sisci_wake_thread(cci__endpoint_t *base) {
     uint64_t one = 1;
-    ssize_t n = write(((cci__sisci *)base)->timer, &one, sizeof one); /* the thread's eventfd */
+    ssize_t n = write(((cci__sisci *)base)->sleep.timer, &one, sizeof one); /* the thread's eventfd */
     (void)n;
 }
 
@@ -10497,7 +10654,7 @@ static void cci__sisci_arm(cci__endpoint_t *base) {
     }
     if (ep->device.progress_thread) {
         if (ep->base.has_fd) cci__sisci_set_readable(ep, 0);
-        if (ep->thread_sleeps && !cci__sisci_lie_down(ep)) cci__sisci_wake_thread(base);
+        if (ep->sleep.thread_sleeps && !cci__sisci_lie_down(ep)) cci__sisci_wake_thread(base);
         return;
     }
     if (!ep->base.has_fd) return;
@@ -10506,7 +10663,7 @@ static void cci__sisci_arm(cci__endpoint_t *base) {
         if (cci__sisci_is_due(ep)) break;
         if (cci__sisci_lie_down(ep)) {
             cci__sisci_flush(ep);
-            ep->sleeping = 1;
+            ep->sleep.is_asleep = 1;
             cci__sisci_set_readable(ep, 0);
             cci__sisci_set_alarm(ep, deadline_ns);
             return;
@@ -10540,18 +10697,18 @@ static void cci__sisci_help(void *arg) {
         cci__sisci_event_fds(ep, fds);
         item[0].fd = fds[0];
         item[1].fd = fds[1];
-        item[2].fd = ep->timer;
+        item[2].fd = ep->sleep.timer;
         item[0].events = item[1].events = item[2].events = POLLIN;
         deadline_ns =
             cci__min64(deadline_ns, ep->base.now_ns + 10 * CCI__MS); /* calls of the program bring new deadlines */
-        ep->thread_sleeps = 1;
+        ep->sleep.thread_sleeps = 1;
         cci__sisci_unlock(ep);
         (void)poll(item, 3, cci__sci_until(deadline_ns));
         cci__sisci_lock(ep);
-        ep->thread_sleeps = 0;
-        ep->sleeping = 1;
+        ep->sleep.thread_sleeps = 0;
+        ep->sleep.is_asleep = 1;
         if (item[2].revents) {
-            ssize_t n = read(ep->timer, &ignored, sizeof ignored);
+            ssize_t n = read(ep->sleep.timer, &ignored, sizeof ignored);
             (void)n;
         }
     }
@@ -10590,14 +10747,14 @@ static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
 
 static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
     uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
-    ep->regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->regions);
-    if (!slabs || !ep->regions) return 0;
+    ep->rma.regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->rma.regions);
+    if (!slabs || !ep->rma.regions) return 0;
     cci_evq_init(&ep->base.evq);
     cci_conn_table_init(&ep->base.conns, keys, sizeof(cci__sisci_conn), slabs);
-    cci_rma_table_init(&ep->rma, keys + 2, ep->regions, CCI__SISCI_SLAB, NULL, 0, NULL, 0, NULL, 0);
-    ep->rma.endpoint_id = keys[4];
+    cci_rma_table_init(&ep->rma.table, keys + 2, ep->rma.regions, CCI__SISCI_SLAB, NULL, 0, NULL, 0, NULL, 0);
+    ep->rma.table.endpoint_id = keys[4];
     ep->base.evq.recv_limit = ep->base.recv_buf_count;
-    ep->send_total = ep->base.send_buf_count;
+    ep->pools.send_total = ep->base.send_buf_count;
     return 1;
 }
 
@@ -10625,47 +10782,47 @@ static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
         cci_conn_named_port(service, service ? cci_service_name(ep->base.api.pub.device, service) : NULL, port);
     uint32_t id = service ? cci__sisci_number(name ? port : service) : ep->device.service;
     if (service && id == 0) return CCI_EINVAL;
-    error = cci__sisci_make_segment(ep, &ep->door_segment, &id, CCI__SISCI_DOOR_SIZE, cci__sisci_on_visit, NULL);
+    error = cci__sisci_make_segment(ep, &ep->entrance.segment, &id, CCI__SISCI_DOOR_SIZE, cci__sisci_on_visit, NULL);
     if (error != CCI__SCI_ERR_OK) {
         return error == CCI__SCI_ERR_SEGMENTID_USED
                    ? (int)CCI_EBUSY
                    : cci__sisci_lack("shared memory, or descriptors for it", CCI_ERROR);
     }
-    ep->service = id;
-    ep->door = (cci__sisci_door *)ep->sci->call.SCIMapLocalSegment(ep->door_segment, &ep->door_map, 0,
-                                                                   CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
+    ep->entrance.service = id;
+    ep->entrance.door = (cci__sisci_door *)ep->sci->call.SCIMapLocalSegment(ep->entrance.segment, &ep->entrance.map, 0,
+                                                                            CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
-        ep->door_map = NULL;
+        ep->entrance.map = NULL;
         return cci__sisci_lack("address space", CCI_ENOMEM);
     }
-    if (ep->far) memset(ep->door, 0, CCI__SISCI_DOOR_SIZE);
+    if (ep->far) memset(ep->entrance.door, 0, CCI__SISCI_DOOR_SIZE);
     if (!cci__sisci_make_interrupt(ep)) return cci__sisci_lack("descriptors for an interrupt", CCI_ERROR);
-    ep->door->interrupt = ep->interrupt_number;
-    ep->door->name = name;
-    cci__sisci_store(&ep->door->magic, CCI__SISCI_MAGIC);
-    return cci__sisci_offer(ep, ep->door_segment) ? CCI_SUCCESS : CCI_ERROR;
+    ep->entrance.door->interrupt = ep->entrance.interrupt_number;
+    ep->entrance.door->name = name;
+    cci__sisci_store(&ep->entrance.door->magic, CCI__SISCI_MAGIC);
+    return cci__sisci_offer(ep, ep->entrance.segment) ? CCI_SUCCESS : CCI_ERROR;
 }
 
 static int cci__sisci_watch_fd(cci__sisci *ep, int fd) {
     struct epoll_event event;
     memset(&event, 0, sizeof event);
     event.events = EPOLLIN;
-    return fd < 0 || epoll_ctl(ep->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+    return fd < 0 || epoll_ctl(ep->sleep.epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 /* What sleeping needs. */
 static int cci__sisci_open_handle(cci__sisci *ep) {
     int fds[2];
     if (!cci__sisci_is_sleeper(ep)) return 1;
-    ep->timer = ep->device.progress_thread ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
-                                           : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (ep->timer < 0 || !ep->base.has_fd) return ep->timer >= 0;
-    ep->epoll = epoll_create1(EPOLL_CLOEXEC);
-    ep->self = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (ep->epoll < 0 || ep->self < 0 || !cci__sisci_watch_fd(ep, ep->self)) return 0;
+    ep->sleep.timer = ep->device.progress_thread ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+                                                 : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (ep->sleep.timer < 0 || !ep->base.has_fd) return ep->sleep.timer >= 0;
+    ep->sleep.epoll = epoll_create1(EPOLL_CLOEXEC);
+    ep->sleep.self = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ep->sleep.epoll < 0 || ep->sleep.self < 0 || !cci__sisci_watch_fd(ep, ep->sleep.self)) return 0;
     cci__sisci_event_fds(ep, fds);
-    return ep->device.progress_thread ||
-           (cci__sisci_watch_fd(ep, ep->timer) && cci__sisci_watch_fd(ep, fds[1]) && cci__sisci_watch_fd(ep, fds[0]));
+    return ep->device.progress_thread || (cci__sisci_watch_fd(ep, ep->sleep.timer) && cci__sisci_watch_fd(ep, fds[1]) &&
+                                          cci__sisci_watch_fd(ep, fds[0]));
 }
 
 static void cci__sisci_free_links(cci__sisci *ep, cci_list_t *list) {
@@ -10681,25 +10838,25 @@ static void cci__sisci_free(cci__sisci *ep) {
         cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, i);
         if (conn->data) cci_release(conn->data);
     }
-    cci__sisci_free_links(ep, &ep->hot);
-    cci__sisci_free_links(ep, &ep->cold);
-    cci_release(ep->marks);
-    cci_release(ep->servers);
-    cci__sisci_close_fd(ep->epoll);
-    cci__sisci_close_fd(ep->self);
-    cci__sisci_close_fd(ep->timer);
+    cci__sisci_free_links(ep, &ep->links.hot);
+    cci__sisci_free_links(ep, &ep->links.cold);
+    cci_release(ep->marks.of);
+    cci_release(ep->servers.bucket);
+    cci__sisci_close_fd(ep->sleep.epoll);
+    cci__sisci_close_fd(ep->sleep.self);
+    cci__sisci_close_fd(ep->sleep.timer);
     cci__endpoint_free(&ep->base);
-    while (ep->shared) {
-        cci__sisci_shared *shared = ep->shared;
-        ep->shared = shared->next;
+    while (ep->rma.shared) {
+        cci__sisci_shared *shared = ep->rma.shared;
+        ep->rma.shared = shared->next;
         cci__sisci_remove_shared(ep, shared);
         cci_release(shared);
     }
-    cci__sisci_remove_shared(ep, &ep->registry);
-    if (ep->door_map) ep->sci->call.SCIUnmapSegment(ep->door_map, 0, &error);
-    if (ep->door_segment) cci__sisci_remove_door(ep);
+    cci__sisci_remove_shared(ep, &ep->rma.registry);
+    if (ep->entrance.map) ep->sci->call.SCIUnmapSegment(ep->entrance.map, 0, &error);
+    if (ep->entrance.segment) cci__sisci_remove_door(ep);
     cci__sisci_close_sd(ep);
-    for (block = ep->memory; block;) {
+    for (block = ep->pools.slabs; block;) {
         cci__sisci_memory *next = block->next;
         cci_release(block);
         block = next;
@@ -10728,8 +10885,8 @@ static const cci__engine_t *cci__sisci_engine(void);
 static void cci__sisci_forked(cci_endpoint_base_t *base) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     int fd[3], i;
-    fd[0] = ep->epoll, fd[1] = ep->self, fd[2] = ep->timer;
-    ep->epoll = ep->self = ep->timer = -1;
+    fd[0] = ep->sleep.epoll, fd[1] = ep->sleep.self, fd[2] = ep->sleep.timer;
+    ep->sleep.epoll = ep->sleep.self = ep->sleep.timer = -1;
     for (i = 0; i < 3; i++) cci__sisci_close_fd(fd[i]);
     CCI__WAKES(cci__wakes_close(&ep->base.wakes));
 }
@@ -10752,25 +10909,25 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     ep->sci = ep->far ? ep->far->provider() : &cci__sci_software;
     ep->adapter = ep->device.adapter;
     ep->is_sleeper = ep->base.has_fd || ep->device.progress_thread;
-    ep->epoll = ep->self = ep->timer = -1;
-    ep->armed_ns = ep->idle_ns = ep->due_ns = CCI__NEVER;
+    ep->sleep.epoll = ep->sleep.self = ep->sleep.timer = -1;
+    ep->times.armed_ns = ep->times.idle_ns = ep->times.due_ns = CCI__NEVER;
     ep->base.send_buf_count = ep->device.send_buf_count;
     ep->base.recv_buf_count = ep->device.recv_buf_count;
     ep->base.send_timeout_us = ep->device.send_timeout_us;
     ep->base.max_send_size = ep->device.max_send_size;
-    ep->stride = (cci__max32(ep->base.max_send_size, CCI_CONN_REQ_LEN + CCI__SISCI_URI) + 63) & ~63u;
+    ep->pools.stride = (cci__max32(ep->base.max_send_size, CCI_CONN_REQ_LEN + CCI__SISCI_URI) + 63) & ~63u;
     ep->received.tail = &ep->received.head;
-    cci__list_init(&ep->hot);
-    cci__list_init(&ep->cold);
-    cci__list_init(&ep->notify);
-    cci__list_init(&ep->due);
-    cci__list_init(&ep->steps);
-    cci__list_init(&ep->timed);
-    cci__list_init(&ep->fresh);
-    cci__list_init(&ep->stuck);
-    cci__list_init(&ep->idle);
+    cci__list_init(&ep->links.hot);
+    cci__list_init(&ep->links.cold);
+    cci__list_init(&ep->links.notify);
+    cci__list_init(&ep->links.due);
+    cci__list_init(&ep->links.steps);
+    cci__list_init(&ep->links.timed);
+    cci__list_init(&ep->links.fresh);
+    cci__list_init(&ep->links.stuck);
+    cci__list_init(&ep->links.idle);
     cci__list_init(&ep->ending);
-    ep->mark_free = CCI__SISCI_NO_MARK;
+    ep->marks.free = CCI__SISCI_NO_MARK;
     ep->base.now_ns = cci__sci_now();
     cci__wheel_init(&ep->base.wheel, ep->base.now_ns);
     status = cci__sisci_start(ep, service);
@@ -10778,7 +10935,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
         cci__sisci_free(ep);
         return status;
     }
-    if (fd) *fd = ep->epoll;
+    if (fd) *fd = ep->sleep.epoll;
     *endpoint = &ep->base.api;
 #ifndef CCI_NO_THREADS
     if (ep->device.progress_thread && !cci__endpoint_start_thread(&ep->base, cci__sisci_help)) {
@@ -10804,8 +10961,8 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci_lock(ep);
     (void)cci__sisci_pump(ep); /* what has arrived already is taken, and said to be */
     cci__sisci_acknowledge_all(ep);
-    cci__sisci_tell_leaving(&ep->hot);
-    cci__sisci_tell_leaving(&ep->cold);
+    cci__sisci_tell_leaving(&ep->links.hot);
+    cci__sisci_tell_leaving(&ep->links.cold);
     cci__sisci_flush(ep);
     cci__sisci_unlock(ep);
     cci__sisci_free(ep);
@@ -10855,8 +11012,8 @@ static int cci__sisci_decide(cci__endpoint_t *base, cci_evq_event_t *request, in
     } else {
         conn->conn.state = CCI_CONN_REJECTED;
         conn->closing = 1;
-        cci__list_remove(&conn->asked);
-        cci__list_init(&conn->asked);
+        cci__list_remove(&conn->state_node);
+        cci__list_init(&conn->state_node);
         cci__sisci_owe(ep, conn, CCI__SISCI_REJECT);
     }
     return CCI_SUCCESS;
@@ -10879,7 +11036,7 @@ static int cci__sisci_parse(const char *address, uint32_t *node, uint32_t *servi
 /* NULL when there is neither a link nor the memory or the descriptor for one. */
 static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node, uint32_t service) {
     cci__sisci_link *link = cci__sisci_link_to(ep, node, service);
-    if (link && link->state == CCI__SISCI_KNOCKING && !link->in && link->conn_count == 0) {
+    if (link && link->state == CCI__SISCI_KNOCKING && !link->in.base && link->conns.count == 0) {
         cci_log(CCI_LOG_ERROR, "no memory or descriptor for a new link");
         cci__sisci_free_link(ep, link);
         return NULL;
@@ -10974,8 +11131,8 @@ static inline void cci__sisci_retry(cci__sisci *ep) {
 /* The block that a message was read in goes back to the peer. */
 static void cci__sisci_return_block(cci__sisci_link *link, cci_evq_event_t *event) {
     uint32_t block = event->state - 1;
-    link->block_held[block] = 0;
-    link->held--;
+    link->inbox.block_held[block] = 0;
+    link->inbox.held--;
     cci__sisci_give_back(link, block);
     event->owner = NULL;
     event->state = 0;
@@ -10993,8 +11150,8 @@ static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->conn.token = 0;
     if (conn->link) cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
     cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
-    cci__list_remove(&conn->asked);
-    cci__list_init(&conn->asked);
+    cci__list_remove(&conn->state_node);
+    cci__list_init(&conn->state_node);
 }
 
 static void cci__sisci_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
@@ -11003,12 +11160,12 @@ static void cci__sisci_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
     cci__sisci_link *link = conn->link;
     cci__sisci_forget(ep, conn);
     if (!link) {
-        cci__sisci_leave_group(ep, (cci__sisci_group *)conn->data);
+        cci__sisci_leave_group(ep, conn->group);
         cci__sisci_close_conn(ep, conn);
     } else if (of->state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
         conn->closing = 1;
-        conn->mark = link->tail;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
+        conn->closed_at = link->in.tail;
+        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
         cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
     } else if (conn->owes && link->state == CCI__SISCI_OPEN) {
         conn->closing = 1; /* when the peer has been told */
@@ -11041,9 +11198,9 @@ static uint64_t cci__sisci_next_deadline(cci__endpoint_t *base) {
     uint64_t at;
     if (!ep->received.head) cci__sisci_acknowledge_all(ep);
     cci__sisci_flush(ep);
-    ep->walk_ns = 0; /* a look at all links that have deadlines: the program may be late for the next one */
+    ep->times.walk_ns = 0; /* a look at all links that have deadlines: the program may be late for the next one */
     at = cci__sisci_timers(ep);
-    ep->scan_ns = ep->base.now_ns;
+    ep->times.scan_ns = ep->base.now_ns;
     if (ep->rounds != 0) ep->rounds = 32; /* 0: somebody asked for a look at the device besides */
     return ep->received.head || ep->returned ? 0 : at;
 }
@@ -11120,7 +11277,7 @@ static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
     if (!next && ep->received.head) next = cci__sisci_next_of(ep, &ep->received);
     if (!next && ep->base.evq.done.head) next = cci__sisci_next_of(ep, &ep->base.evq.done);
     if (!next) return CCI_EAGAIN;
-    if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__sisci_op *)(void *)next)->done))
+    if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__sisci_op *)(void *)next)->is_first_rnr))
         ((cci__sisci_op *)(void *)next)->conn->unready = 0; /* what is sent from now on starts afresh */
     *event = &next->base.pub;
     return CCI_SUCCESS;
@@ -11128,24 +11285,24 @@ static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
 
 /* What most calls of a program that polls find, told as fast as can be: a round in which there is nothing to do. */
 static inline int cci__sisci_found_nothing(cci__sisci *ep) {
-    if (!ep->only || (ep->rounds & 31) == 0 || !cci__sisci_is_quiet(ep->only)) return 0;
+    if (!ep->links.only || (ep->rounds & 31) == 0 || !cci__sisci_is_quiet(ep->links.only)) return 0;
     /* Most messages fill two lines: when they come, both are asked for at once. */
-    __builtin_prefetch(cci__sisci_next_line(ep->only) + CCI__SISCI_LINE);
+    __builtin_prefetch(cci__sisci_next_line(ep->links.only) + CCI__SISCI_LINE);
     ep->rounds++;
-    ep->only->batch = 1;
+    ep->links.only->batch = 1;
     return 1;
 }
 
 /* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is
  * more to do. */
 static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
-    cci__sisci_link *link = ep->only;
+    cci__sisci_link *link = ep->links.only;
     uint32_t begun;
     const uint8_t *line;
     cci_evq_event_t *event;
     if (!link || ep->returned || link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK)
         return NULL;
-    begun = link->tail;
+    begun = link->in.tail;
     line = cci__sisci_next_line(link);
     if (cci__sisci_load(line) != begun * 2 + 1) return NULL;
     if ((ep->rounds & 31) != 0)
@@ -11169,7 +11326,8 @@ static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci
 static inline cci_evq_event_t *cci__sisci_found_completion(cci__sisci *ep) {
     cci_evq_event_t *event = ep->base.evq.done.head;
     if (!event || ep->base.evq.urgent.head || ep->received.head || cci__sisci_is_sleeper(ep) ||
-        event->pool != CCI_EVQ_OPERATION || ((cci__sisci_op *)(void *)event)->done || ((ep->given + 1) & 31) == 0)
+        event->pool != CCI_EVQ_OPERATION || ((cci__sisci_op *)(void *)event)->is_first_rnr ||
+        ((ep->given + 1) & 31) == 0)
         return NULL;
     ep->given++;
     return cci_evq_next(&ep->base.evq.done);
@@ -11190,7 +11348,7 @@ static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **e
     status = cci__sisci_next(ep, event);
     if (status != CCI_SUCCESS && ep->base.evq.recv_out > 0 &&
         (ep->base.evq.recv_out >= ep->base.evq.recv_limit ||
-         (ep->base.evq.free_buffer_count == 0 && ep->recv_made >= ep->base.recv_buf_count)))
+         (ep->base.evq.free_buffer_count == 0 && ep->pools.recv_made >= ep->base.recv_buf_count)))
         status = CCI_ENOBUFS; /* the program holds what messages are received in */
     if (cci__sisci_is_sleeper(ep)) {
         cci__sisci_arm(&ep->base);
@@ -11224,9 +11382,9 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
 
 /* The next record is there: what was taken is acknowledged behind that, unless it is much. */
 static int cci__sisci_more_comes(const cci__sisci *ep) {
-    const cci__sisci_link *link = ep->only;
-    return link && link->tail - link->told_tail < 2 * CCI__SISCI_BATCH && !cci__sisci_is_stuck(link) &&
-           cci__sisci_load(cci__sisci_next_line(link)) == link->tail * 2 + 1;
+    const cci__sisci_link *link = ep->links.only;
+    return link && link->in.tail - link->told_tail < 2 * CCI__SISCI_BATCH && !cci__sisci_is_stuck(link) &&
+           cci__sisci_load(cci__sisci_next_line(link)) == link->in.tail * 2 + 1;
 }
 
 /* Who polls acknowledges with the next record, or when nothing comes any more; but at once what somebody waits for, for
@@ -11270,7 +11428,7 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
 static int cci__sisci_set_send_count(cci__endpoint_t *base, uint32_t count) {
     cci__sisci *ep = (cci__sisci *)base;
     if (count == 0 || count > 65536) return CCI_ERANGE;
-    ep->base.send_buf_count = ep->send_total = cci__max32(count, ep->send_total);
+    ep->base.send_buf_count = ep->pools.send_total = cci__max32(count, ep->pools.send_total);
     return CCI_SUCCESS;
 }
 
@@ -11335,9 +11493,9 @@ static int cci__sisci_uri_of(cci__endpoint_t *base, const cci_conn_t *of, char *
     const cci__sisci *ep = (const cci__sisci *)base;
     const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)of;
     const cci__sisci_link *link = conn ? conn->link : NULL;
-    if (!conn) return cci__sisci_uri(ep->node, ep->service, uri);
-    if (!link) return cci__sisci_uri(CCI__SCI_BROADCAST_NODEID, ((const cci__sisci_group *)conn->data)->id, uri);
-    return cci__sisci_uri(link->peer_node, of->is_client ? link->service : link->card.service, uri);
+    if (!conn) return cci__sisci_uri(ep->node, ep->entrance.service, uri);
+    if (!link) return cci__sisci_uri(CCI__SCI_BROADCAST_NODEID, conn->group->id, uri);
+    return cci__sisci_uri(link->peer.node, of->is_client ? link->join.service : link->peer.card.service, uri);
 }
 
 /* ==================================================================================================================
@@ -11371,7 +11529,7 @@ static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__si
     cci__sisci_link *link = conn->link;
     if (op) {
         op->withdrawn = op->posted = 1;
-        op->end = link->head;
+        op->end = link->out.head;
         op->status = CCI_ERR_RNR;
         cci__sisci_add_op(link, op);
         cci__sisci_settle(ep, link);
@@ -11396,8 +11554,8 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
         return cci__sisci_end_unready(ep, conn, op, flags);
     }
     CCI__WAKES(ep->wake_word = flags & CCI_FLAG_WAKE ? CCI__SISCI_WAKE : 0);
-    posted =
-        !link->items && cci__list_empty(&link->owing) && cci__sisci_post_message(link, conn, data, count, length, op);
+    posted = !link->items && cci__list_empty(&link->conns.owing) &&
+             cci__sisci_post_message(link, conn, data, count, length, op);
     CCI__WAKES(ep->wake_word = 0);
     if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) /* what is unreliable and finds no room is lost */
         status = cci__sisci_queue(ep, link, conn, data, count, length, op, flags);
@@ -11424,13 +11582,13 @@ static inline CCI__HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci
     cci__sisci_link *link = conn->link;
     uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, word = CCI__SISCI_MESSAGE | length << 16, place;
     uint8_t *line;
-    if (!link || link->items || !cci__list_empty(&link->owing) || conn->conn.state != CCI_CONN_OPEN || conn->unready ||
-        link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
+    if (!link || link->items || !cci__list_empty(&link->conns.owing) || conn->conn.state != CCI_CONN_OPEN ||
+        conn->unready || link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
         return 0;
-    place = link->head & (link->out_lines - 1);
-    if (place + lines > link->out_lines || link->head + lines + 1 - link->freed > link->out_lines) return 0;
+    place = link->out.head & (link->out.lines - 1);
+    if (place + lines > link->out.lines || link->out.head + lines + 1 - link->out.freed > link->out.lines) return 0;
     if (!(flags & CCI_FLAG_SILENT) && (op = cci__sisci_new_op(ep, conn, context, flags)) == NULL) return 0;
-    line = link->out_ring + (size_t)place * CCI__SISCI_LINE;
+    line = link->out.ring + (size_t)place * CCI__SISCI_LINE;
     if (lines == 1) {
         cci__sisci_copy(line + CCI__SISCI_HEADER, data, length);
     } else { /* the line that is polled last: then the peer takes it away only once */
@@ -11523,15 +11681,15 @@ static int cci__sisci_share(cci__sisci *ep, uint64_t length, cci__sisci_shared *
     int status = CCI_SUCCESS;
     *made = (cci__sisci_shared *)cci_alloc(sizeof **made);
     if (!*made) return CCI_ENOMEM;
-    if (!ep->registry.base)
-        status = cci__sisci_make_shared(ep, &ep->registry, CCI__SISCI_REGIONS * sizeof(cci__sisci_entry));
+    if (!ep->rma.registry.base)
+        status = cci__sisci_make_shared(ep, &ep->rma.registry, CCI__SISCI_REGIONS * sizeof(cci__sisci_entry));
     if (status == CCI_SUCCESS) status = cci__sisci_make_shared(ep, *made, length);
     if (status != CCI_SUCCESS) {
         cci_release(*made);
         return status;
     }
-    (*made)->next = ep->shared;
-    ep->shared = *made;
+    (*made)->next = ep->rma.shared;
+    ep->rma.shared = *made;
     return CCI_SUCCESS;
 }
 
@@ -11553,7 +11711,7 @@ static int cci__sisci_rma_alloc(cci_endpoint_base_t *base, uint64_t length, void
 
 static void cci__sisci_rma_free(cci_endpoint_base_t *base, void *memory) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
-    cci__sisci_shared **at = &ep->shared, *found;
+    cci__sisci_shared **at = &ep->rma.shared, *found;
     cci__sisci_lock(ep);
     while ((*at)->base != (const uint8_t *)memory) at = &(*at)->next;
     found = *at;
@@ -11565,10 +11723,10 @@ static void cci__sisci_rma_free(cci_endpoint_base_t *base, void *memory) {
 
 /* Shows a registration to peers if its memory can be mapped. */
 static void cci__sisci_show(cci__sisci *ep, cci_rma_region_t *region) {
-    uint32_t index = (uint32_t)(region - ep->regions);
-    cci__sisci_entry *entry = (cci__sisci_entry *)(void *)ep->registry.base + index;
+    uint32_t index = (uint32_t)(region - ep->rma.regions);
+    cci__sisci_entry *entry = (cci__sisci_entry *)(void *)ep->rma.registry.base + index;
     uint8_t *bytes = (uint8_t *)region->handle.stuff;
-    const cci__sisci_shared *shared = ep->shared;
+    const cci__sisci_shared *shared = ep->rma.shared;
     while (shared && ((uintptr_t)region->start < (uintptr_t)shared->base || region->length > shared->size ||
                       (uintptr_t)region->start - (uintptr_t)shared->base > shared->size - region->length))
         shared = shared->next;
@@ -11587,10 +11745,10 @@ static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint6
     cci_rma_region_t *region;
     if (length > UINTPTR_MAX - (uintptr_t)start) return CCI_EINVAL;
     cci__sisci_lock(ep);
-    if (ep->rma.used == ep->rma.region_count)
-        cci_rma_add_regions(&ep->rma, cci__sisci_slab_of(ep->rma.region_count, CCI__SISCI_REGIONS));
-    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
-    if (region && ep->shared) cci__sisci_show(ep, region);
+    if (ep->rma.table.used == ep->rma.table.region_count)
+        cci_rma_add_regions(&ep->rma.table, cci__sisci_slab_of(ep->rma.table.region_count, CCI__SISCI_REGIONS));
+    region = cci_rma_add(&ep->rma.table, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    if (region && ep->rma.shared) cci__sisci_show(ep, region);
     cci__sisci_unlock(ep);
     if (!region) return CCI_ENOBUFS;
     *handle = &region->handle;
@@ -11616,12 +11774,13 @@ static int cci__sisci_is_stopped(uint32_t pid) {
  * longer and is not stopped is not believed any more. */
 static void cci__sisci_wait_for_copy(cci__sisci *ep, cci__sisci_link *link) {
     uint64_t end_ns = 0;
-    while (link->news.out >= 0 && link->news.attached >= 0 && cci__sisci_load(link->in + CCI__SISCI_AT_BUSY) != 0) {
+    while (link->join.news.out >= 0 && link->join.news.attached >= 0 &&
+           cci__sisci_load(link->in.base + CCI__SISCI_AT_BUSY) != 0) {
         uint64_t now_ns = cci__sci_now();
         end_ns = end_ns ? end_ns : now_ns + 1000 * CCI__MS;
         if (now_ns > end_ns) {
             cci_log(CCI_LOG_WARN, "a peer takes long to copy memory that is being deregistered");
-            if (!cci__sisci_is_stopped(link->card.pid)) {
+            if (!cci__sisci_is_stopped(link->peer.card.pid)) {
                 cci__sisci_lose(link);
                 return;
             }
@@ -11637,7 +11796,7 @@ static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
     cci_list_t *at;
     for (at = list->next; at != list; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN && (!link->is_foreign || link->permits > 0))
+        if (link->state == CCI__SISCI_OPEN && (!link->peer.is_foreign || link->rma.permits > 0))
             cci__sisci_wait_for_copy(ep, link);
     }
 }
@@ -11649,13 +11808,14 @@ static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci
     uint32_t index;
     (void)cci__sisci_parse_handle(handle, &key, &index);
     cci__sisci_lock(ep);
-    region = cci_rma_find(&ep->rma, key, index);
+    region = cci_rma_find(&ep->rma.table, key, index);
     if (region) {
-        if (ep->registry.base) cci__sisci_store_long(&((cci__sisci_entry *)(void *)ep->registry.base)[index].check, 0);
-        cci_rma_remove(&ep->rma, region);
+        if (ep->rma.registry.base)
+            cci__sisci_store_long(&((cci__sisci_entry *)(void *)ep->rma.registry.base)[index].check, 0);
+        cci_rma_remove(&ep->rma.table, region);
         CCI__SCI_FENCE(SEQ_CST);
-        cci__sisci_wait_for_copies(ep, &ep->hot);
-        cci__sisci_wait_for_copies(ep, &ep->cold);
+        cci__sisci_wait_for_copies(ep, &ep->links.hot);
+        cci__sisci_wait_for_copies(ep, &ep->links.cold);
     }
     cci__sisci_unlock(ep);
     return region ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
@@ -11679,7 +11839,7 @@ static int cci__sisci_aim(cci__sisci *ep, cci__sisci_item *item, const cci__sisc
     item->local_offset = call->local_offset;
     item->remote_offset = call->remote_offset;
     item->rma_length = call->length;
-    return cci_rma_address(&ep->rma, item->local_key, item->local_region, call->local_offset, call->length, 0) &&
+    return cci_rma_address(&ep->rma.table, item->local_key, item->local_region, call->local_offset, call->length, 0) &&
            call->remote_offset <= UINT64_MAX - call->length;
 }
 
@@ -11689,7 +11849,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     cci__sisci_op *op = NULL;
     int aims;
     (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
-    if (link->views && ((ep->rma_calls++ & 127) == 0 || link->views->connecting > 0))
+    if (link->rma.views && ((ep->rma.calls++ & 127) == 0 || link->rma.views->connecting > 0))
         cci__sisci_look_at_device(ep); /* a program may make no other calls, and mapped memory outlives the peer */
     if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
     if (CCI__UNLIKELY(conn->unready) && call->msg_len > 0) {
@@ -11784,8 +11944,8 @@ static int cci__sisci_atomic_locked(cci__sisci *ep, cci__sisci_conn *conn, const
     item->width = (uint8_t)call->width;
     item->operation = (uint8_t)call->operation;
     item->previous = call->previous;
-    item->local_offset = call->operand;
-    item->local_key = call->compare;
+    item->operand = call->operand;
+    item->compare = call->compare;
     item->remote_offset = call->offset;
     (void)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
     CCI__STATS(if (ep->base.tallies.counted)
@@ -12118,7 +12278,7 @@ enum {
 #define CCI__SISCI_NEWS 0xffffffu
 #define CCI__SISCI_TAGS 256u
 
-/* What a link has when it leads through an adapter. Then link->out is a copy of the peer's inbox in our memory:
+/* What a link has when it leads through an adapter. Then link->out.base is a copy of the peer's inbox in our memory:
  * whatever is written there is stored in the peer's afterwards, and once more when the adapter has lost it on the
  * way. A callback may come when its object is gone: so mirrors live as long as the device, and callbacks name the
  * generation in the low bits of their argument. */
@@ -12191,7 +12351,7 @@ static void cci__sisci_push_record(cci__sisci_link *link, const uint8_t *record,
 /* Stores all of it, in the same order. What had arrived before is overwritten with what it is. */
 static void cci__sisci_push_all(cci__sisci_link *link) {
     cci__sisci_mirror *m = link->mirror;
-    size_t ring = CCI__SISCI_AT_RING, blocks = (size_t)(link->out_blocks - link->out), at;
+    size_t ring = CCI__SISCI_AT_RING, blocks = (size_t)(link->outbox.blocks - link->out.base), at;
     cci__sisci_copy_far(m, blocks, m->size_bytes - blocks);
     for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE)
         cci__sisci_copy_far(m, at + 4, CCI__SISCI_LINE - 4);
@@ -12441,24 +12601,24 @@ static int cci__sisci_open_port(cci__sisci *ep) {
     return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
 }
 
-/* The peer's inbox, mapped at link->out, gets its copy. Its first bytes are the card. 0: it can't be used. */
+/* The peer's inbox, mapped at link->out.base, gets its copy. Its first bytes are the card. 0: it can't be used. */
 static int cci__sisci_make_mirror(cci__sisci_link *link, size_t size) {
     cci__sisci_mirror *m = link->mirror;
     const cci__sci_functions *call = &m->port->sci->call;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    m->map = link->out;
+    m->map = link->out.base;
     m->size_bytes = size;
     m->memory = NULL;
-    link->out = NULL;
+    link->out.base = NULL;
     if (memory == MAP_FAILED) return 0;
-    call->SCICreateMapSequence(link->out_map, &m->sequence, 0, &error);
+    call->SCICreateMapSequence(link->outbox.map, &m->sequence, 0, &error);
     if (error != CCI__SCI_ERR_OK) m->sequence = NULL;
     if (!m->sequence || call->SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
         (void)munmap(memory, size);
         return 0;
     }
-    m->memory = link->out = (uint8_t *)memory;
+    m->memory = link->out.base = (uint8_t *)memory;
     return 1;
 }
 
@@ -12479,7 +12639,7 @@ static void cci__sisci_free_mirror(cci__sisci_link *link) {
 /* The adapter can't reach the peer for the time being, or can again; or both since the last look. */
 static void cci__sisci_suspend(cci__sisci_link *link, uint32_t bits) {
     cci__sisci *ep = link->ep;
-    uint32_t index = link->conns;
+    uint32_t index = link->conns.first;
     while (index != CCI__CONN_NONE) {
         cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
         index = conn->after;
@@ -12495,9 +12655,11 @@ static void cci__sisci_take_news(cci__sisci_link *link) {
     uint32_t bits = CCI__SCI_LOAD(m->news) & CCI__SISCI_NEWS;
     if (bits == 0) return;
     (void)__atomic_fetch_and(&m->news, ~bits, __ATOMIC_ACQ_REL);
-    link->news.attached = bits & CCI__SISCI_IN_LOST ? -1 : bits & CCI__SISCI_IN_JOINED ? 1 : link->news.attached;
-    link->news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->news.out;
-    link->news.door = bits & CCI__SISCI_DOOR_LOST ? -1 : link->news.door;
+    link->join.news.attached = bits & CCI__SISCI_IN_LOST     ? -1
+                               : bits & CCI__SISCI_IN_JOINED ? 1
+                                                             : link->join.news.attached;
+    link->join.news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->join.news.out;
+    link->join.news.door = bits & CCI__SISCI_DOOR_LOST ? -1 : link->join.news.door;
     if (bits & (CCI__SISCI_DOWN | CCI__SISCI_UP)) cci__sisci_suspend(link, bits);
     if (bits & CCI__SISCI_DOWN) {
         m->down = 1;
@@ -12527,7 +12689,7 @@ static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
 
 static int cci__sisci_make_far_interrupt(cci__sisci *ep) {
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    ep->sci->call.SCICreateInterrupt(ep->sd, &ep->port->interrupt, ep->adapter, &ep->interrupt_number,
+    ep->sci->call.SCICreateInterrupt(ep->sd, &ep->port->interrupt, ep->adapter, &ep->entrance.interrupt_number,
                                      cci__sisci_far_interrupt, ep->port, ep->sci->flag.USE_CALLBACK, &error);
     if (error != CCI__SCI_ERR_OK) ep->port->interrupt = NULL;
     return error == CCI__SCI_ERR_OK;
@@ -12579,17 +12741,17 @@ static void cci__sisci_remove_far_later(cci__sisci_port *port, cci__sisci_mirror
 
 static void cci__sisci_remove_far_door(cci__sisci *ep) {
     cci__sisci_mirror *m;
-    if (!cci__sisci_remove_far(ep->port, ep->door_segment, ep->adapter) &&
+    if (!cci__sisci_remove_far(ep->port, ep->entrance.segment, ep->adapter) &&
         (m = cci__sisci_take_mirror(ep->port)) != NULL)
-        cci__sisci_remove_far_later(ep->port, m, ep->door_segment);
+        cci__sisci_remove_far_later(ep->port, m, ep->entrance.segment);
 }
 
 static void cci__sisci_remove_far_inbox(cci__sisci_link *link) {
     cci__sisci *ep = link->ep;
     cci__sisci_mirror *m = link->mirror;
     cci__sisci_forget_news(m);
-    if (!cci__sisci_remove_far(ep->port, link->in_segment, ep->adapter)) {
-        cci__sisci_remove_far_later(ep->port, m, link->in_segment);
+    if (!cci__sisci_remove_far(ep->port, link->inbox.segment, ep->adapter)) {
+        cci__sisci_remove_far_later(ep->port, m, link->inbox.segment);
         link->mirror = NULL;
     }
 }
@@ -12598,22 +12760,22 @@ static void cci__sisci_remove_far_inbox(cci__sisci_link *link) {
  * waits for the other node, but not long. */
 static int cci__sisci_connect_far(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id) {
     cci__sisci *ep = link->ep;
-    int is_door = segment == &link->door_segment;
+    int is_door = segment == &link->join.door_segment;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     ep->sci->call.SCIConnectSegment(
-        ep->sd, segment, link->peer_node, id, ep->adapter, is_door ? cci__sisci_far_door : cci__sisci_far_out,
+        ep->sd, segment, link->peer.node, id, ep->adapter, is_door ? cci__sisci_far_door : cci__sisci_far_out,
         cci__sisci_callback_arg(link->mirror), CCI__SISCI_CONNECT_MS, ep->sci->flag.USE_CALLBACK, &error);
     if (error != CCI__SCI_ERR_OK) *segment = NULL;
-    *(is_door ? &link->news.door : &link->news.out) = *segment ? 1 : -1;
+    *(is_door ? &link->join.news.door : &link->join.news.out) = *segment ? 1 : -1;
     return 1;
 }
 
 static void cci__sisci_connect_far_interrupt(cci__sisci_link *link, unsigned int number) {
     cci__sisci *ep = link->ep;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    ep->sci->call.SCIConnectInterrupt(ep->sd, &link->interrupt, link->peer_node, ep->adapter, number,
+    ep->sci->call.SCIConnectInterrupt(ep->sd, &link->peer.interrupt, link->peer.node, ep->adapter, number,
                                       CCI__SISCI_CONNECT_MS, 0, &error);
-    link->interrupt = error == CCI__SCI_ERR_OK ? link->interrupt : NULL;
+    link->peer.interrupt = error == CCI__SCI_ERR_OK ? link->peer.interrupt : NULL;
 }
 
 static void cci__sisci_finish_stores(const cci__sisci_link *link) {
@@ -12623,7 +12785,7 @@ static void cci__sisci_finish_stores(const cci__sisci_link *link) {
 static cci__sci_error_t cci__sisci_make_far_inbox(cci__sisci_link *link, size_t size) {
     cci__sisci *ep = link->ep;
     if (!link->mirror && (link->mirror = cci__sisci_take_mirror(ep->port)) == NULL) return CCI__SCI_ERR_NOSPC;
-    return cci__sisci_make_far_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_far_in,
+    return cci__sisci_make_far_segment(ep, &link->inbox.segment, &link->inbox.id, size, cci__sisci_far_in,
                                        cci__sisci_callback_arg(link->mirror));
 }
 
@@ -12645,11 +12807,11 @@ static int cci__sisci_leave_far_hello(cci__sisci_link *link, cci__sisci_door *do
     cci__sisci_far_hello hello;
     int arrived;
     hello.node = link->ep->node;
-    hello.client_id = link->in_id;
-    hello.server_id = link->out_id;
+    hello.client_id = link->inbox.id;
+    hello.server_id = link->outbox.id;
     for (i = 0; i < CCI__SISCI_HELLOS && cci__sisci_load(&door->far_hello[place].check) != 0; i++)
         place = (place + 1) % CCI__SISCI_HELLOS;
-    sci->call.SCICreateMapSequence(link->door_map, &sequence, 0, &error);
+    sci->call.SCICreateMapSequence(link->join.door_map, &sequence, 0, &error);
     if (error != CCI__SCI_ERR_OK) return 0;
     arrived = sci->call.SCIStartSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
     if (arrived) {
@@ -12664,21 +12826,21 @@ static int cci__sisci_leave_far_hello(cci__sisci_link *link, cci__sisci_door *do
     }
     sci->call.SCIRemoveSequence(sequence, 0, &error);
     if (arrived) {
-        link->retry_ns = cci__sci_now() + 1000 * CCI__MS;
+        link->join.retry_ns = cci__sci_now() + 1000 * CCI__MS;
         cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
-        link->knocks = 1;
+        link->peer.knocks = 1;
     }
-    return link->interrupt != NULL;
+    return link->peer.interrupt != NULL;
 }
 
 /* 0: the rest has to wait. */
 static int cci__sisci_look_at_far_hellos(cci__sisci *ep) {
     uint32_t i;
     for (i = 0; i < CCI__SISCI_HELLOS; i++) {
-        cci__sisci_far_hello *at = &ep->door->far_hello[i], hello;
+        cci__sisci_far_hello *at = &ep->entrance.door->far_hello[i], hello;
         hello.check = cci__sisci_load(&at->check);
         if (hello.check == 0) continue;
-        if (ep->answers >= CCI__SISCI_ANSWERS) return 0;
+        if (ep->entrance.answers >= CCI__SISCI_ANSWERS) return 0;
         hello.node = cci__sisci_load(&at->node);
         hello.client_id = cci__sisci_load(&at->client_id);
         hello.server_id = cci__sisci_load(&at->server_id);

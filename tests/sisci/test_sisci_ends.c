@@ -204,7 +204,7 @@ static void what_waits_for_room_ends_too(void **state) {
 /* How many of the messages the peer has consumed. An endpoint that goes takes a part of what has come. */
 static unsigned int inside_taken(const pair_t *pair) {
     const cci__sisci_link *link = ((cci__sisci_conn *)(void *)(uintptr_t)pair->ac)->link;
-    return PENDING - (link->head - cci__sisci_load(link->in + CCI__SISCI_AT_ACK));
+    return PENDING - (link->out.head - cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK));
 }
 
 /* The peer took a part of what was sent, closed the connection, and went on consuming. */
@@ -405,8 +405,8 @@ static void a_process_that_ends_is_told_apart_from_one_that_is_killed_or_stopped
             say(c.to, 'q');
             TRUE(end(&c) == 0);
         }
-        AWAIT(used(server->ep) == 0 && cci__list_empty(&inside(server->ep)->hot) &&
-              cci__list_empty(&inside(server->ep)->cold));
+        AWAIT(used(server->ep) == 0 && cci__list_empty(&inside(server->ep)->links.hot) &&
+              cci__list_empty(&inside(server->ep)->links.cold));
         side_close(server);
         side_count = 0;
     }
