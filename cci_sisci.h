@@ -5818,11 +5818,11 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
 /* ==================================================================================================================
  * >>sisci-transport
  *
- * CCI over SISCI. Every endpoint has a door: a segment whose number is the service in its URI. A client leaves a hello
- * there, the numbers of two segments; the server makes one of them, the client the other, and each connects to the
- * other's. These two inboxes are a link: all connections that the client has with this server share it. What a side
- * reads lies in its own inbox, what it writes in the peer's: remote stores alone, no remote loads. (Through an adapter
- * there are few: the peer's card and the door once, one word before sleeping.)
+ * CCI over SISCI. Every endpoint has a listener: a segment whose number is the service in its URI. A client leaves a
+ * connect record there, the numbers of two segments; the server makes one of them, the client the other, and each
+ * connects to the other's. These two inboxes are a link: all connections that the client has with this server share it.
+ * What a side reads lies in its own inbox, what it writes in the peer's: remote stores alone, no remote loads. (Through
+ * an adapter there are few: the peer's card and the listener once, one word before sleeping.)
  *
  *      inbox: card 0      who owns it, sizes: written by the owner before it is offered
  *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
@@ -5846,7 +5846,7 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
  *
  * The lock is the endpoint's (>>sisci-cci-base). The provider of SISCI, software or an adapter's library, is a table of
  * functions (>>sisci-cci-provider). In this section stands all that two processes must agree on: sizes, offsets, types
- * of records, what lies in an inbox and at a door. Whoever changes any of it changes CCI__SISCI_MAGIC.
+ * of records, what lies in an inbox and at a listener. Whoever changes any of it changes CCI__SISCI_MAGIC.
  * ================================================================================================================== */
 
 #define CCI_LAYERS_INCLUDING
@@ -5867,13 +5867,13 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
 #define CCI__SISCI_MAGIC 0x43434934u /* of this version of what lies in shared memory */
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
-#define CCI__SISCI_FIRST 48u /* bytes of a record in its first line, and in each other */
-#define CCI__SISCI_MORE 60u
+#define CCI__SISCI_FIRST_LINE 48u /* bytes of a record in its first line, and in each other */
+#define CCI__SISCI_LATER_LINE 60u
 #define CCI__SISCI_SHORT 496u /* bytes of a message that go in the ring */
 #define CCI__SISCI_NEAR 40u /* lines of a ring that are enough while the peer has consumed all: one page of an inbox */
 #define CCI__SISCI_SWEEP 0x20000000u /* lines after which numbers that were left behind are cleared */
-#define CCI__SISCI_HELLOS 64u
-#define CCI__SISCI_DOOR_SIZE 4096u
+#define CCI__SISCI_CONNECT_RECORDS 64u
+#define CCI__SISCI_LISTENER_SIZE 4096u
 #define CCI__SISCI_PATH 256u       /* of an adapter's library */
 #define CCI__SISCI_CONNECT_MS 100u /* how long a library may wait for another node */
 #define CCI__SISCI_BLOCKS 64u      /* per inbox at most */
@@ -5881,26 +5881,26 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
 #define CCI__SISCI_SLOTS 4u
 #define CCI__SISCI_SLOT_SIZE 32768u
 #define CCI__SISCI_REGIONS 4096u
-#define CCI__SISCI_SLAB 16u                /* of each kind at first; a further slab has as many as there are */
-#define CCI__SISCI_CONTROL 1024u           /* events about connections that are made at a time */
-#define CCI__SISCI_REQUESTS 1024u          /* that the program has not returned */
-#define CCI__SISCI_SEEK_NS (100 * CCI__MS) /* between looks at whether a server that has a name is still there */
-#define CCI__SISCI_URI 48u                 /* bytes of a peer's URI, behind a request's data */
-#define CCI__SISCI_EXTRA_OPS 1024u         /* completions that the program has not returned */
-#define CCI__SISCI_BATCH 16                /* records taken from a link at a time */
-#define CCI__SISCI_LOOK (UINT64_C(50000))  /* ns: how often those who poll look at the device */
-#define CCI__SISCI_HOT 8u                  /* links through an adapter looked at in each call, however idle */
-#define CCI__SISCI_FEW 12u                 /* the same of others, when there are no more */
-#define CCI__SISCI_OF_MANY 4u              /* the same, when there are more */
-#define CCI__SISCI_MARKS 16384u            /* links of an endpoint: bits in its door */
-#define CCI__SISCI_MARKED_BATCH 64u        /* links whose marks are followed in one call */
+#define CCI__SISCI_SLAB 16u                     /* of each kind at first; a further slab has as many as there are */
+#define CCI__SISCI_CONTROL 1024u                /* events about connections that are made at a time */
+#define CCI__SISCI_REQUESTS 1024u               /* that the program has not returned */
+#define CCI__SISCI_NAME_LOOK_NS (100 * CCI__MS) /* between looks at whether a server that has a name is still there */
+#define CCI__SISCI_URI 48u                      /* bytes of a peer's URI, behind a request's data */
+#define CCI__SISCI_EXTRA_OPS 1024u              /* completions that the program has not returned */
+#define CCI__SISCI_BATCH 16                     /* records taken from a link at a time */
+#define CCI__SISCI_DEVICE_LOOK_NS (UINT64_C(50000)) /* ns: how often those who poll look at the device */
+#define CCI__SISCI_HOT 8u                           /* links through an adapter looked at in each call, however idle */
+#define CCI__SISCI_FEW 12u                          /* the same of others, when there are no more */
+#define CCI__SISCI_OF_MANY 4u                       /* the same, when there are more */
+#define CCI__SISCI_MARKS 16384u                     /* links of an endpoint: bits in its listener */
+#define CCI__SISCI_MARKED_BATCH 64u                 /* links whose marks are followed in one call */
 #define CCI__SISCI_NO_MARK 0xffffffffu
-#define CCI__SISCI_ANSWERS 64u                /* links that clients are making at once */
-#define CCI__SISCI_IDLE (1000 * CCI__MS)      /* how long a link outlives its last connection */
-#define CCI__SISCI_PATIENCE (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
+#define CCI__SISCI_ANSWERS 64u                    /* links that clients are making at once */
+#define CCI__SISCI_LINK_IDLE_NS (1000 * CCI__MS)  /* how long a link outlives its last connection */
+#define CCI__SISCI_HANDSHAKE_NS (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
 #define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
 #define CCI__SISCI_VIEWS 16u         /* segments of the peer's memory that a link maps at once */
-#define CCI__SISCI_PERMITS 8u        /* to connect to segments, that a link's peer has and may not have used yet */
+#define CCI__SISCI_GRANTS 8u         /* to connect to segments, that a link's peer has and may not have used yet */
 #define CCI__SISCI_GROUPS 16u        /* multicast connections of an endpoint */
 #define CCI__SISCI_GROUP_BYTES 8192u /* of a multicast message at most */
 #define CCI__SISCI_GROUP_SLOTS 128u
@@ -5937,16 +5937,16 @@ enum {                     /* records */
        CCI__SISCI_RMA_WRITE,
        CCI__SISCI_RMA_READ,
        CCI__SISCI_RMA_ATOMIC,
-       CCI__SISCI_ASK,    /* to map memory: region, its key 8, number */
-       CCI__SISCI_VOIDED, /* receiver: a message that was withdrawn was not delivered; where its record ends */
-       CCI__SISCI_RESUME  /* ordered: what comes behind a withdrawal begins here */
+       CCI__SISCI_MAP_REQUEST, /* to map memory: region, its key 8, number */
+       CCI__SISCI_DROPPED,     /* receiver: a message that was cancelled was not delivered; where its record ends */
+       CCI__SISCI_RESUME       /* ordered: what comes behind a cancellation begins here */
 };
-#define CCI__SISCI_BUSY 1u     /* in a REJECT */
-#define CCI__SISCI_GIVEN_UP 1u /* in a DISCONNECT */
-#define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
-#define CCI__SISCI_ASKS 0x200u /* a program waits for its completion */
-#define CCI__SISCI_LAST 0x400u /* the rest of the ring is empty: as if a PAD came next */
-#define CCI__SISCI_WAKE 0x800u /* a message that was sent with CCI_FLAG_WAKE */
+#define CCI__SISCI_BUSY 1u          /* in a REJECT */
+#define CCI__SISCI_GIVEN_UP 1u      /* in a DISCONNECT */
+#define CCI__SISCI_CANCELLED 0x100u /* in a record's word: cancelled */
+#define CCI__SISCI_ASKS 0x200u      /* a program waits for its completion */
+#define CCI__SISCI_LAST 0x400u      /* the rest of the ring is empty: as if a PAD came next */
+#define CCI__SISCI_WAKE 0x800u      /* a message that was sent with CCI_FLAG_WAKE */
 
 enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
 
@@ -5958,26 +5958,26 @@ typedef struct cci__sisci_card {
     uint32_t sleeps;          /* the owner may want interrupts */
     uint64_t probe_at, probe; /* where this number is in the owner's memory */
     uint64_t regions_at;
-    uint32_t service, mark; /* the numbers of the owner's door, and of the link's bit there */
+    uint32_t service, mark; /* the numbers of the owner's listener, and of the link's bit there */
 } cci__sisci_card;
 
-/* A hello is one word, the numbers of the client's inbox and of the server's: a client that is killed leaves it there
- * or does not, but nothing in between. 0: free. Through an adapter there are only stores: such hellos tell their own
- * check, and who is overwritten knocks again. */
-typedef struct cci__sisci_far_hello {
+/* A connect record is one word, the numbers of the client's inbox and of the server's: a client that is killed leaves
+ * it there or does not, but nothing in between. 0: free. Through an adapter there are only stores: such connect records
+ * tell their own check, and who is overwritten tries again. */
+typedef struct cci__sisci_far_connect_record {
     uint32_t check, node, client_id, server_id;
-} cci__sisci_far_hello;
+} cci__sisci_far_connect_record;
 
-typedef struct cci__sisci_door {
+typedef struct cci__sisci_listener {
     uint32_t magic, interrupt, count, reserved;
-    uint64_t hello[CCI__SISCI_HELLOS];
-    cci__sisci_far_hello far_hello[CCI__SISCI_HELLOS];
+    uint64_t connect_record[CCI__SISCI_CONNECT_RECORDS];
+    cci__sisci_far_connect_record far_connect_record[CCI__SISCI_CONNECT_RECORDS];
     uint64_t name; /* of the service, 0: it has none */
     uint8_t unused[40];
     uint32_t sleeps, unused_too[111];      /* sleeps: who marks a link rings, too */
     uint64_t marks[CCI__SISCI_MARKS / 64]; /* links that are to be looked at */
-} cci__sisci_door;
-typedef char cci__sisci_door_fits[sizeof(cci__sisci_door) <= CCI__SISCI_DOOR_SIZE ? 1 : -1];
+} cci__sisci_listener;
+typedef char cci__sisci_listener_fits[sizeof(cci__sisci_listener) <= CCI__SISCI_LISTENER_SIZE ? 1 : -1];
 
 typedef struct cci__sisci_device {
     uint32_t adapter;
@@ -6015,7 +6015,7 @@ typedef struct cci__sisci_op {
     uint8_t has_record;           /* `start`, `end` and `word` are of a record in the ring */
     uint8_t done;                 /* blocking: it is over */
     uint8_t is_first_rnr;         /* its completion is the first of its connection that reports CCI_ERR_RNR */
-    uint8_t withdrawn;            /* the peer was asked not to deliver it */
+    uint8_t is_cancelled;         /* the peer was asked not to deliver it */
 } cci__sisci_op;
 
 /* What waits for the ring: a message, an RMA, or an RMA with its message. */
@@ -6059,20 +6059,20 @@ typedef struct cci__sisci_conn {
     uint32_t silent_end;          /* behind the last silent message */
     uint8_t closing;              /* the program has closed it */
     uint8_t ended;                /* one side has given it up: what still comes is dropped */
-    uint8_t skips;                /* the peer has withdrawn a message: what comes is dropped until it resumes */
-    uint8_t unready;              /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+    uint8_t in_gap;               /* the peer has cancelled a message: what comes is dropped until it resumes */
+    uint8_t unready;              /* ordered: messages were cancelled, and the program has not heard of the first yet */
     uint32_t ping_end;            /* end of the record that asks whether the peer is there */
     /* By its state in one list. A server's that is requested or accepted: in its link's `asked`; open, with silent
      * messages: in its link's `silent`; broken: in the endpoint's `ending`. */
     cci_list_t state_node;
     cci_list_t *ops;         /* its oldest operation, from which the others hang; NULL: there is none */
-    cci_list_t node;         /* in its link's `owing` */
+    cci_list_t node;         /* in its link's `control` */
     cci_evq_event_t *event;  /* kept for the outcome of connect or accept */
     cci_conn_answer_t *data; /* client: the request, and space for the answer; server: the answer. Data behind it */
     uint32_t before, after;  /* connections of the same link */
     int16_t end_status;      /* of the event about its end */
     uint16_t data_len;       /* of the request or answer */
-    uint8_t owes;            /* the type of the record that is to be sent, or 0 */
+    uint8_t control_type;    /* the type of the record that is to be sent, or 0 */
     uint8_t cancelled;       /* server: the client has given up, or is gone */
     uint8_t pinged;          /* the peer was asked whether it is there */
     uint8_t waits;           /* client: the server is busy, and will be asked again */
@@ -6084,21 +6084,21 @@ typedef struct cci__sisci_conn {
 #define CCI__SISCI_UNREADY 1u /* in `unready`: so it is */
 #define CCI__SISCI_MARKED 2u  /* an event that waits tells the program of it */
 
-enum {                      /* states of a link */
-       CCI__SISCI_KNOCKING, /* client: connects to the door */
-       CCI__SISCI_WAITING,  /* client: has left its hello */
-       CCI__SISCI_JOINING,  /* connects to the peer's inbox and its interrupt */
-       CCI__SISCI_READY,    /* nobody else can connect to its inbox; waits until the peer is as far */
+enum {                        /* states of a link */
+       CCI__SISCI_CONNECTING, /* client: connects to the listener */
+       CCI__SISCI_WAITING,    /* client: has left its connect record */
+       CCI__SISCI_JOINING,    /* connects to the peer's inbox and its interrupt */
+       CCI__SISCI_READY,      /* nobody else can connect to its inbox; waits until the peer is as far */
        CCI__SISCI_OPEN,
        CCI__SISCI_LOST
 };
 
 /* What callbacks have reported: 1: connected, -1: failed or lost. They only set these. */
 typedef struct cci__sisci_news {
-    int door;     /* our connection to the server's door */
+    int listener; /* our connection to the server's listener */
     int attached; /* the peer's connection to our inbox */
     int out;      /* ours to the peer's inbox */
-    int marks;    /* ours to the peer's door, where marks are set */
+    int marks;    /* ours to the peer's listener, where marks are set */
 } cci__sisci_news;
 
 typedef struct cci__sisci_slot {
@@ -6153,14 +6153,14 @@ typedef struct cci__sisci_views {
 } cci__sisci_views;
 
 /* What a peer may connect to, for as long as the registration is there that says so. */
-typedef struct cci__sisci_permit {
+typedef struct cci__sisci_grant {
     uint32_t id;     /* the segment's number */
     uint32_t region; /* the registration's place in the table */
     uint64_t key;    /* its key */
     cci__sci_access access;
-} cci__sisci_permit;
+} cci__sisci_grant;
 
-/* A link by the number of its bit in the door. */
+/* A link by the number of its bit in the listener. */
 typedef struct cci__sisci_mark {
     struct cci__sisci_link *link; /* NULL: the number is free */
     uint32_t next_free;
@@ -6175,16 +6175,16 @@ typedef struct cci__sisci_in {
 
 /* The peer's inbox, where a record goes out; through an adapter, its copy. */
 typedef struct cci__sisci_out {
-    uint8_t *base, *ring; /* as in `in` */
-    uint32_t lines;       /* of the ring */
-    uint32_t head;        /* lines that were filled */
-    uint32_t freed;       /* lines that the peer has consumed */
-    uint32_t swept;       /* where `head` was when the ring was cleared last */
+    uint8_t *base, *ring;  /* as in `in` */
+    uint32_t lines;        /* of the ring */
+    uint32_t head;         /* lines that were filled */
+    uint32_t acknowledged; /* lines that the peer has consumed */
+    uint32_t swept;        /* where `head` was when the ring was cleared last */
 } cci__sisci_out;
 
 /* The connections of a link. */
 typedef struct cci__sisci_link_conns {
-    cci_list_t owing;             /* have a record of the handshake to send */
+    cci_list_t control;           /* have a record of the handshake to send */
     cci_list_t silent;            /* have silent messages under way */
     cci_list_t asked;             /* server: are requested or accepted */
     struct cci__sisci_conn *last; /* that a message came for, or NULL */
@@ -6235,14 +6235,14 @@ typedef struct cci__sisci_stalled {
 /* How a link is made. */
 typedef struct cci__sisci_joining {
     cci__sisci_news news;
-    uint64_t retry_ns;                      /* when to try again, or to give up */
-    cci__sci_remote_segment_t door_segment; /* the server's door */
-    cci__sci_map_t door_map;
-    uint64_t *hello;           /* ours, at the door; NULL: it is gone */
-    uint32_t service;          /* the number of the door */
-    uint64_t name;             /* of the server's service, as the door says */
+    uint64_t retry_ns;                          /* when to try again, or to give up */
+    cci__sci_remote_segment_t listener_segment; /* the server's listener */
+    cci__sci_map_t listener_map;
+    uint64_t *connect_record;  /* ours, at the listener; NULL: it is gone */
+    uint32_t service;          /* the number of the listener */
+    uint64_t name;             /* of the server's service, as the listener says */
     int knows_name;            /* has it said so? */
-    char owner[CCI__SCI_NAME]; /* of the door */
+    char owner[CCI__SCI_NAME]; /* of the listener */
 } cci__sisci_joining;
 
 /* What is known of the peer, and how it is woken. */
@@ -6252,10 +6252,10 @@ typedef struct cci__sisci_peer {
     int vm;               /* process_vm works */
     int is_foreign;       /* the peer is another user, let in by the group */
     cci__sci_remote_interrupt_t interrupt;
-    int knocks;                        /* an interrupt is due as soon as it is connected */
-    cci__sci_remote_segment_t segment; /* its door, where we mark the link */
+    int interrupt_is_due;              /* an interrupt is due as soon as it is connected */
+    cci__sci_remote_segment_t segment; /* its listener, where we mark the link */
     cci__sci_map_t map;
-    cci__sisci_door *door;
+    cci__sisci_listener *listener;
     uint32_t mark; /* the number of the link's bit there */
     int sleeps;    /* it may want interrupts */
 } cci__sisci_peer;
@@ -6265,8 +6265,8 @@ typedef struct cci__sisci_link_rma {
     cci__sisci_views *views; /* of the peer's memory, or NULL */
     cci__sisci_slot slot[CCI__SISCI_SLOTS];
     uint64_t slot_number; /* of the last piece */
-    cci__sisci_permit permit[CCI__SISCI_PERMITS];
-    uint32_t permits; /* how many there ever were: the oldest is replaced */
+    cci__sisci_grant grant[CCI__SISCI_GRANTS];
+    uint32_t grants; /* how many there ever were: the oldest is replaced */
 } cci__sisci_link_rma;
 
 typedef struct cci__sisci_link {
@@ -6274,7 +6274,7 @@ typedef struct cci__sisci_link {
      * links. */
     cci_list_t node; /* in hot or cold */
     cci__sisci_in in;
-    uint32_t told_tail;    /* as much was acknowledged, by a word or a record */
+    uint32_t acknowledged; /* as much was acknowledged, by a word or a record */
     uint8_t is_busy;       /* there may be more to do than to look whether something has come: bits */
     uint8_t batch;         /* records taken at a time */
     uint8_t is_hot;        /* in `hot` */
@@ -6286,14 +6286,14 @@ typedef struct cci__sisci_link {
     cci__sisci_item *items, **items_tail; /* the queue */
     cci_list_t ops;                       /* the third: operations in the order of the calls */
     cci__sisci_link_conns conns;
-    int state; /* CCI__SISCI_KNOCKING, ... */
+    int state; /* CCI__SISCI_CONNECTING, ... */
     cci__sisci_link_time time;
     uint32_t watch, watched; /* the word that we have stored for the peer; the last that we have obeyed */
     int told;                /* through an adapter: the peer knows that we sleep */
     uint32_t idle_rounds;    /* since something happened */
     /* What is rarer. */
     cci_list_t notify;            /* in `notify`: something was stored that the peer may be waiting for */
-    int is_due_to_tell;           /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
+    int notify_kind;              /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
     cci_list_t step;              /* in `steps`: to be looked at with the device */
     cci_list_t idle;              /* in `idle`: a client's, without connections */
     uint64_t idle_ns;             /* when a link without connections is closed */
@@ -6301,7 +6301,7 @@ typedef struct cci__sisci_link {
     void *memory;                 /* in which the link begins with a line */
     int is_client;                /* this side has made it */
     int is_over;                  /* lost, and all that had come is taken */
-    uint32_t mark;                /* the number of its bit in our door */
+    uint32_t mark;                /* the number of its bit in our listener */
     cci__sisci_inbox inbox;
     cci__sisci_outbox outbox;
     cci__sisci_stalled stall;
@@ -6336,9 +6336,9 @@ typedef struct cci__sisci_group {
     int stalled;                           /* a message waits for a buffer */
     /* sending */
     cci__sci_remote_interrupt_t bell[CCI__SISCI_RECEIVERS];
-    uint32_t bell_of[CCI__SISCI_RECEIVERS];     /* what they are connected to */
-    uint8_t rings[CCI__SISCI_RECEIVERS];        /* as soon as it is connected */
-    uint64_t words[CCI__SISCI_GROUP_BYTES / 8]; /* a message is gathered or copied here */
+    uint32_t interrupt_of[CCI__SISCI_RECEIVERS];    /* what they are connected to */
+    uint8_t interrupt_is_due[CCI__SISCI_RECEIVERS]; /* as soon as it is connected */
+    uint64_t words[CCI__SISCI_GROUP_BYTES / 8];     /* a message is gathered or copied here */
 } cci__sisci_group;
 
 typedef struct cci__sisci_receiver {
@@ -6394,21 +6394,21 @@ typedef struct cci__sisci_pools {
     uint32_t send_total;                                  /* items at most; operations: CCI__SISCI_EXTRA_OPS more */
 } cci__sisci_pools;
 
-/* Our links by the numbers of their bits in our door. */
+/* Our links by the numbers of their bits in our listener. */
 typedef struct cci__sisci_marks {
     cci__sisci_mark *of;      /* the link of each number */
     uint32_t count, capacity; /* numbers that were ever used; entries of `of` */
     uint32_t free;            /* the first free one, or CCI__SISCI_NO_MARK */
-    uint32_t at;              /* the word of the door where the next look begins */
+    uint32_t at;              /* the word of the listener where the next look begins */
 } cci__sisci_marks;
 
-/* The door, and the interrupt that wakes this endpoint. */
+/* The listener, and the interrupt that wakes this endpoint. */
 typedef struct cci__sisci_entrance {
-    cci__sisci_door *door; /* as it is mapped */
+    cci__sisci_listener *listener; /* as it is mapped */
     cci__sci_local_segment_t segment;
     cci__sci_map_t map;
     uint32_t service;                     /* its number, as in the URI */
-    uint32_t hellos;                      /* the door's count of them, up to which we have looked */
+    uint32_t connect_records;             /* the listener's count of them, up to which we have looked */
     uint32_t answers;                     /* links that clients are making */
     uint32_t interrupt_number;            /* what peers connect to */
     cci__sci_local_interrupt_t interrupt; /* of the software */
@@ -6477,7 +6477,7 @@ typedef struct cci__sisci {
     uint32_t requests;            /* that the program has not returned */
     uint32_t refusals;            /* requests that were answered with `busy` */
     uint32_t group_count;         /* of `groups` */
-    uint32_t answers_kept;        /* to be sent */
+    uint32_t kept_answers;        /* to be sent */
     cci_list_t ending;            /* connections that have ended, which the program is to be told of */
     cci__sisci_entrance entrance;
     cci__sisci_registered rma;
@@ -6493,20 +6493,20 @@ typedef struct cci__sisci_far {
     void (*close)(cci__sisci *ep);
     int (*make_interrupt)(cci__sisci *ep);
     int (*event_fd)(const cci__sisci *ep); /* readable when a callback has reported something */
-    void (*take_interrupts)(const cci__sisci *ep);
-    void (*hear)(const cci__sisci *ep);
+    void (*consume_interrupts)(const cci__sisci *ep);
+    void (*run_callbacks)(const cci__sisci *ep);
     cci__sci_error_t (*make_segment)(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id, size_t size,
                                      cci__sci_cb_local_segment_t callback, void *arg);
-    void (*remove_door)(cci__sisci *ep);
-    int (*look_at_hellos)(cci__sisci *ep); /* 0: the rest has to wait */
-    int (*leave_hello)(cci__sisci_link *link, cci__sisci_door *door);
+    void (*remove_listener)(cci__sisci *ep);
+    int (*look_at_connect_records)(cci__sisci *ep); /* 0: the rest has to wait */
+    int (*leave_connect_record)(cci__sisci_link *link, cci__sisci_listener *listener);
     cci__sci_error_t (*make_inbox)(cci__sisci_link *link, size_t size); /* the link has a mirror from then on */
     void (*remove_inbox)(cci__sisci_link *link);
     int (*connect_segment)(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id);
     void (*connect_interrupt)(cci__sisci_link *link, unsigned int number);
     int (*begin_mirror)(cci__sisci_link *link, size_t size); /* the peer's inbox is mapped: its copy is made */
     void (*end_mirror)(cci__sisci_link *link);               /* frees the copy */
-    void (*drop_mirror)(struct cci__sisci_mirror *mirror);
+    void (*release_mirror)(struct cci__sisci_mirror *mirror);
     void (*step)(cci__sisci_link *link, uint64_t now_ns);                     /* callbacks, and stores that were lost */
     void (*push)(const cci__sisci_link *link, const void *from, size_t size); /* bytes of the copy */
     void (*push_record)(cci__sisci_link *link, const uint8_t *record, uint32_t lines);
@@ -6617,7 +6617,7 @@ static int cci__sisci_add_recv(cci__sisci *ep) {
 }
 
 /* A buffer for what comes, or NULL. */
-static cci_evq_buffer_t *cci__sisci_take_buffer(cci__sisci *ep) {
+static cci_evq_buffer_t *cci__sisci_alloc_buffer(cci__sisci *ep) {
     if (!ep->base.evq.free_buffers) (void)cci__sisci_add_recv(ep);
     return cci_evq_take_buffer(&ep->base.evq);
 }
@@ -6664,7 +6664,7 @@ static void cci__sisci_store_long(void *p, uint64_t value) {
  * A link to which nothing happens is not looked at. Before its owner turns away it stores a new word in the peer's
  * inbox, `watch`, of which the lowest bit says whether acknowledgements count too. The peer compares that word,
  * which lies in its own memory, with the last that it has obeyed: when they differ it sets the link's bit in the
- * owner's door, once. Where neither side sleeps there is no fence between what is stored and the word that is read,
+ * owner's listener, once. Where neither side sleeps there is no fence between what is stored and the word that is read,
  * so in a window of nanoseconds a mark can be missed: a link is looked at in another call after the word was stored,
  * and all links are in turn. A sleeper's peers do have a fence. Any peer can set or clear bits of others, which
  * costs these no more than that. */
@@ -6676,19 +6676,19 @@ static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t wat
 
 static void cci__sisci_set_mark(cci__sisci_link *link, uint32_t watch) {
     link->watched = watch;
-    (void)__atomic_fetch_or(&link->peer.door->marks[link->peer.mark / 64], UINT64_C(1) << (link->peer.mark & 63),
+    (void)__atomic_fetch_or(&link->peer.listener->marks[link->peer.mark / 64], UINT64_C(1) << (link->peer.mark & 63),
                             __ATOMIC_SEQ_CST);
 }
 
 /* The peer may be waiting for what was just stored: it is told, at the end of the call if it may sleep. */
 static inline void cci__sisci_touch_for(cci__sisci_link *link, int is_record) {
     if (CCI__UNLIKELY(link->peer.sleeps)) {
-        link->is_due_to_tell |= 1 + is_record;
+        link->notify_kind |= 1 + is_record;
         if (cci__list_empty(&link->notify)) cci__list_append(&link->ep->links.notify, &link->notify);
     } else if (CCI__LIKELY(link->in.base != NULL)) {
         uint32_t watch =
             __atomic_load_n((const uint32_t *)(const void *)(link->in.base + CCI__SISCI_AT_WATCH), __ATOMIC_RELAXED);
-        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer.door)
+        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer.listener)
             cci__sisci_set_mark(link, watch);
     }
 }
@@ -6703,23 +6703,24 @@ static inline void cci__sisci_touch_lightly(cci__sisci_link *link) {
 }
 
 /* The link is looked at when the device is, until it wants nothing more from there: then news bring it back. */
-static void cci__sisci_attend(cci__sisci_link *link) {
+static void cci__sisci_add_to_steps(cci__sisci_link *link) {
     if (cci__list_empty(&link->step)) cci__list_append(&link->ep->links.steps, &link->step);
 }
 
-static void cci__sisci_settle_down(cci__sisci_link *link) {
-    if (!link->mirror && !link->peer.knocks) /* callbacks of a library come in other threads, and only set flags */
+static void cci__sisci_leave_steps(cci__sisci_link *link) {
+    if (!link->mirror &&
+        !link->peer.interrupt_is_due) /* callbacks of a library come in other threads, and only set flags */
         cci__list_remove(&link->step);
 }
 
 /* Stores a word of the peer's inbox that is not in the ring. */
-static void cci__sisci_tell(cci__sisci_link *link, size_t at, uint32_t value) {
+static void cci__sisci_write_word(cci__sisci_link *link, size_t at, uint32_t value) {
     cci__sisci_store(link->out.base + at, value);
     if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push_word(link, at);
 }
 
 /* The same with two words, and after what they tell of. */
-static void cci__sisci_tell_long(cci__sisci_link *link, size_t at, uint64_t value) {
+static void cci__sisci_write_long(cci__sisci_link *link, size_t at, uint64_t value) {
     cci__sisci_store_long(link->out.base + at, value);
     if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push_long(link, at);
 }
@@ -6789,17 +6790,17 @@ static void cci__sisci_event_fds(const cci__sisci *ep, int *fds) {
 }
 
 /* Interrupts have been heard of. */
-static void cci__sisci_take_interrupts(cci__sisci *ep) {
+static void cci__sisci_consume_interrupts(cci__sisci *ep) {
     if (ep->far)
-        ep->far->take_interrupts(ep);
+        ep->far->consume_interrupts(ep);
     else
         (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->entrance.interrupt));
 }
 
 /* Lets callbacks tell their news. Those of a library come whenever they like. */
-static void cci__sisci_hear(cci__sisci *ep) {
+static void cci__sisci_run_callbacks(cci__sisci *ep) {
     if (ep->far)
-        ep->far->hear(ep);
+        ep->far->run_callbacks(ep);
     else
         cci__sci_progress(ep->sd, 0);
 }
@@ -6831,9 +6832,9 @@ static void cci__sisci_remove_segment(cci__sisci *ep, cci__sci_local_segment_t s
     ep->sci->call.SCIRemoveSegment(segment, ep->sci->flag.FORCE_REMOVE, NULL);
 }
 
-static void cci__sisci_remove_door(cci__sisci *ep) {
+static void cci__sisci_remove_listener(cci__sisci *ep) {
     if (ep->far)
-        ep->far->remove_door(ep);
+        ep->far->remove_listener(ep);
     else
         cci__sisci_remove_segment(ep, ep->entrance.segment);
 }
@@ -6873,9 +6874,9 @@ static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
 
 /* Interrupts the peer, as soon as that is possible. */
 static void cci__sisci_wake_peer(cci__sisci_link *link) {
-    link->peer.knocks = link->peer.interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
-    if (link->peer.knocks) cci__sisci_attend(link);
-    if (link->peer.interrupt && !link->peer.knocks) {
+    link->peer.interrupt_is_due = link->peer.interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
+    if (link->peer.interrupt_is_due) cci__sisci_add_to_steps(link);
+    if (link->peer.interrupt && !link->peer.interrupt_is_due) {
         cci__sci_error_t error;
         if (link->mirror) link->ep->far->finish_stores(link); /* interrupts may overtake stores */
         link->ep->sci->call.SCITriggerInterrupt(link->peer.interrupt, 0, &error);
@@ -6892,9 +6893,10 @@ static int cci__sisci_is_owner(const cci__sisci_link *link) {
            who.uid == geteuid();
 }
 
-/* Who has the door that a client knocks at. */
+/* Who has the listener that a client connects to. */
 static void cci__sisci_note_owner(cci__sisci_link *link) {
-    if (!link->ep->far) memcpy(link->join.owner, cci__sci_owner_name(link->join.door_segment), sizeof link->join.owner);
+    if (!link->ep->far)
+        memcpy(link->join.owner, cci__sci_owner_name(link->join.listener_segment), sizeof link->join.owner);
 }
 
 /* Both inboxes are mapped, and nobody else will connect to ours: the descriptors of their memory are needed no more. */
@@ -6905,7 +6907,7 @@ static void cci__sisci_save_descriptors(cci__sisci_link *link) {
 }
 
 /* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end.
- * What a client believes to be its server's inbox belongs to who has the door. */
+ * What a client believes to be its server's inbox belongs to who has the listener. */
 static int cci__sisci_is_private(cci__sisci_link *link) {
     cci__sci_ucred user, owner;
     int is_known;
@@ -6936,17 +6938,17 @@ static int cci__sisci_mark_for_sleeper(cci__sisci_link *link, int is_record) {
     if (!cci__sisci_is_wanted(link, watch, is_record)) return 0;
     cci__sisci_set_mark(link, watch);
     CCI__SCI_FENCE(SEQ_CST); /* the mark before this, the sleeper's word after */
-    return cci__sisci_load(&link->peer.door->sleeps) != 0;
+    return cci__sisci_load(&link->peer.listener->sleeps) != 0;
 }
 
 static void cci__sisci_notify(cci__sisci *ep) {
     CCI__SCI_FENCE(SEQ_CST); /* the store before this, the sleeper's word after */
     while (!cci__list_empty(&ep->links.notify)) {
         cci__sisci_link *link = CCI__CONTAINER(ep->links.notify.next, cci__sisci_link, notify);
-        int is_record = link->is_due_to_tell > 1;
+        int is_record = link->notify_kind > 1;
         cci__list_remove(&link->notify);
         cci__list_init(&link->notify);
-        link->is_due_to_tell = 0;
+        link->notify_kind = 0;
         if (link->state == CCI__SISCI_OPEN && (link->mirror ? cci__sisci_load(link->in.base + CCI__SISCI_AT_SLEEP) != 0
                                                             : cci__sisci_mark_for_sleeper(link, is_record)))
             cci__sisci_wake_peer(link);
@@ -6958,7 +6960,7 @@ static inline void cci__sisci_flush(cci__sisci *ep) {
 }
 
 /* The link is looked at in each call from now on. Those to which something happened last are the last of the list. */
-static void cci__sisci_heat(cci__sisci_link *link) {
+static void cci__sisci_make_hot(cci__sisci_link *link) {
     link->idle_rounds = 0;
     if (!link->is_hot) {
         link->is_hot = 1;
@@ -6971,7 +6973,7 @@ static void cci__sisci_heat(cci__sisci_link *link) {
     cci__list_append(&link->ep->links.hot, &link->node);
 }
 
-static void cci__sisci_cool(cci__sisci_link *link) {
+static void cci__sisci_make_cold(cci__sisci_link *link) {
     if (link->is_hot) {
         link->is_hot = 0;
         link->ep->links.only = NULL;
@@ -6988,7 +6990,7 @@ static int cci__sisci_is_stuck(const cci__sisci_link *link) {
 
 /* Somebody waits for the peer to consume what we have sent. */
 static int cci__sisci_wants_acks(const cci__sisci_link *link) {
-    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.owing) ||
+    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.control) ||
            cci__sisci_is_stuck(link);
 }
 
@@ -6998,14 +7000,14 @@ static void cci__sisci_watch(cci__sisci_link *link) {
     if (!link->is_watched || acks > (link->watch & 1)) {
         link->is_watched = 1;
         link->watch = ((link->watch | 1) + 1) | acks;
-        cci__sisci_tell(link, CCI__SISCI_AT_WATCH, link->watch);
+        cci__sisci_write_word(link, CCI__SISCI_AT_WATCH, link->watch);
     }
 }
 
 /* What a callback of the software has reported is dealt with at the next look at the device. */
 static cci__sci_callback_action_t cci__sisci_report(cci__sisci_link *link, int *news, int is_connected) {
     *news = is_connected ? 1 : -1;
-    cci__sisci_attend(link);
+    cci__sisci_add_to_steps(link);
     link->ep->rounds = 0;
     return CCI__SCI_CALLBACK_CONTINUE;
 }
@@ -7014,7 +7016,7 @@ static cci__sci_callback_action_t cci__sisci_report(cci__sisci_link *link, int *
 static void cci__sisci_lose(cci__sisci_link *link) {
     if (link->state == CCI__SISCI_OPEN) {
         link->join.news.out = -1; /* dealt with at the next look at the device */
-        cci__sisci_attend(link);
+        cci__sisci_add_to_steps(link);
         link->ep->rounds = 0;
     }
 }
@@ -7065,7 +7067,7 @@ static inline cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *
     op->item = NULL;
     op->deadline_ns = 0;
     op->status = CCI_SUCCESS;
-    op->posted = op->done = op->is_first_rnr = op->has_record = op->withdrawn = 0;
+    op->posted = op->done = op->is_first_rnr = op->has_record = op->is_cancelled = 0;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
     return op;
 }
@@ -7108,7 +7110,7 @@ static inline void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
 static int cci__sisci_is_dead(const cci__sisci_item *item);
 
 #ifndef CCI_NO_LINGER
-static int cci__sisci_has_ops(cci__endpoint_t *base, const cci_conn_t *of) {
+static int cci__sisci_is_busy(cci__endpoint_t *base, const cci_conn_t *of) {
     const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)of;
     const cci__sisci_item *item = conn->link ? conn->link->items : NULL;
     (void)base;
@@ -7124,7 +7126,7 @@ static CCI__RARE void cci__sisci_check_linger(cci__sisci_conn *conn) {
     (void)conn;
 #else
     cci__endpoint_t *ep = &conn->link->ep->base;
-    if (conn->conn.state != CCI_CONN_OPEN || !cci__sisci_has_ops(ep, &conn->conn))
+    if (conn->conn.state != CCI_CONN_OPEN || !cci__sisci_is_busy(ep, &conn->conn))
         cci__timer_arm(&ep->wheel, &conn->conn.timer, ep->now_ns);
 #endif
 }
@@ -7158,11 +7160,12 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
     cci_evq_post(&ep->base.evq.done, &op->event);
 }
 
-/* Gives an operation up; what is in the ring and not consumed is withdrawn if that is still possible. */
+/* Gives an operation up; what is in the ring and not consumed is cancelled if that is still possible. */
 static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
-    if (op->has_record && (int32_t)(link->out.freed - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
-        cci__sisci_tell(link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
-                        op->word | CCI__SISCI_VOID);
+    if (op->has_record && (int32_t)(link->out.acknowledged - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
+        cci__sisci_write_word(link,
+                              CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
+                              op->word | CCI__SISCI_CANCELLED);
     }
     cci__sisci_complete(ep, op, status);
 }
@@ -7221,23 +7224,23 @@ static int cci__sisci_is_dead(const cci__sisci_item *item) {
 
 /* The peer says that it has consumed so much; what is older than what we know comes from a word that it need not store
  * again. */
-static void cci__sisci_hear_ack(cci__sisci_link *link, uint32_t consumed) {
-    if ((int32_t)(consumed - link->out.freed) <= 0) return;
-    if (consumed - link->out.freed > link->out.head - link->out.freed) {
+static void cci__sisci_note_ack(cci__sisci_link *link, uint32_t consumed) {
+    if ((int32_t)(consumed - link->out.acknowledged) <= 0) return;
+    if (consumed - link->out.acknowledged > link->out.head - link->out.acknowledged) {
         cci__sisci_lose(link); /* that was never sent */
         return;
     }
-    link->out.freed = consumed;
+    link->out.acknowledged = consumed;
 }
 
-static void cci__sisci_see_freed(cci__sisci_link *link) {
-    cci__sisci_hear_ack(link, cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK));
+static void cci__sisci_read_ack(cci__sisci_link *link) {
+    cci__sisci_note_ack(link, cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK));
 }
 
 static int cci__sisci_has_room(cci__sisci_link *link, uint32_t lines) {
-    if (link->out.head + lines + 1 - link->out.freed <= link->out.lines) return 1;
-    cci__sisci_see_freed(link);
-    return link->out.head + lines + 1 - link->out.freed <= link->out.lines;
+    if (link->out.head + lines + 1 - link->out.acknowledged <= link->out.lines) return 1;
+    cci__sisci_read_ack(link);
+    return link->out.head + lines + 1 - link->out.acknowledged <= link->out.lines;
 }
 
 /* The name of a connection in records: its index, and twelve bits that tell it from earlier ones of that index. */
@@ -7258,10 +7261,10 @@ static void cci__sisci_sweep(cci__sisci_link *link) {
  * record is the last before that. */
 static inline int cci__sisci_returns(cci__sisci_link *link, uint32_t place, uint32_t lines) {
     if (CCI__LIKELY(place < CCI__SISCI_NEAR) || link->mirror) return 0;
-    if (link->out.freed != link->out.head) {
+    if (link->out.acknowledged != link->out.head) {
         if ((place & 15) >= lines) return 0;
-        cci__sisci_see_freed(link);
-        if (link->out.freed != link->out.head) return 0;
+        cci__sisci_read_ack(link);
+        if (link->out.acknowledged != link->out.head) return 0;
     }
     if (CCI__UNLIKELY(link->out.head - link->out.swept > CCI__SISCI_SWEEP)) cci__sisci_sweep(link);
     return 1;
@@ -7279,7 +7282,7 @@ static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, ui
                                       uint32_t to) {
     uint32_t header[2];
     header[0] = to;
-    header[1] = link->told_tail = link->in.tail;
+    header[1] = link->acknowledged = link->in.tail;
     if (link->is_busy & CCI__SISCI_IS_DUE) {
         link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
         cci__list_remove(&link->due);
@@ -7308,7 +7311,9 @@ static uint8_t *cci__sisci_reserve(cci__sisci_link *link, uint32_t lines) {
 }
 
 static uint32_t cci__sisci_lines(uint32_t length) {
-    return length <= CCI__SISCI_FIRST ? 1 : 1 + (length - CCI__SISCI_FIRST + CCI__SISCI_MORE - 1) / CCI__SISCI_MORE;
+    return length <= CCI__SISCI_FIRST_LINE
+               ? 1
+               : 1 + (length - CCI__SISCI_FIRST_LINE + CCI__SISCI_LATER_LINE - 1) / CCI__SISCI_LATER_LINE;
 }
 
 /* Where in a record something goes, or comes from. */
@@ -7345,7 +7350,7 @@ static void cci__sisci_put(cci__sisci_place *place, const void *data, size_t len
         if (place->left == 0) {
             __atomic_store_n((uint32_t *)(void *)place->at, 0, __ATOMIC_RELAXED); /* no record begins here */
             place->at += 4;
-            place->left = CCI__SISCI_MORE;
+            place->left = CCI__SISCI_LATER_LINE;
         }
         n = length < place->left ? (uint32_t)length : place->left;
         cci__sisci_copy(place->at, from, n);
@@ -7358,16 +7363,16 @@ static void cci__sisci_put(cci__sisci_place *place, const void *data, size_t len
 
 /* Copies whole lines, which needs no call: where it goes there is room for that. */
 static void cci__sisci_get(const uint8_t *from, uint8_t *to, uint32_t length) {
-    uint32_t done = CCI__SISCI_FIRST;
-    memcpy(to, from, CCI__SISCI_FIRST);
-    for (from += CCI__SISCI_FIRST; done < length; from += CCI__SISCI_LINE, done += CCI__SISCI_MORE)
-        memcpy(to + done, from + 4, CCI__SISCI_MORE);
+    uint32_t done = CCI__SISCI_FIRST_LINE;
+    memcpy(to, from, CCI__SISCI_FIRST_LINE);
+    for (from += CCI__SISCI_FIRST_LINE; done < length; from += CCI__SISCI_LINE, done += CCI__SISCI_LATER_LINE)
+        memcpy(to + done, from + 4, CCI__SISCI_LATER_LINE);
 }
 
 static cci__sisci_place cci__sisci_begin(uint8_t *record) {
     cci__sisci_place place;
     place.at = record + CCI__SISCI_HEADER;
-    place.left = CCI__SISCI_FIRST;
+    place.left = CCI__SISCI_FIRST_LINE;
     return place;
 }
 
@@ -7398,7 +7403,7 @@ static int cci__sisci_post(cci__sisci_link *link, uint32_t type, uint32_t to, co
 }
 
 /* A free block of the peer's inbox; what the peer has given back is looked at when there is none. */
-static int cci__sisci_take_block(cci__sisci_link *link) {
+static int cci__sisci_alloc_block(cci__sisci_link *link) {
     while (link->outbox.free_count == 0) {
         uint32_t word =
             cci__sisci_load(link->in.base + CCI__SISCI_AT_RETURNS + 4 * (link->outbox.returned % CCI__SISCI_RETURNS));
@@ -7416,8 +7421,8 @@ static int cci__sisci_take_block(cci__sisci_link *link) {
 /* The connection's silent messages have their time from this one on, if the peer has taken those before it. */
 static void cci__sisci_begin_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
     if (!cci__list_empty(&conn->state_node)) {
-        cci__sisci_see_freed(link);
-        if ((int32_t)(link->out.freed - conn->silent_mark) < 0) return;
+        cci__sisci_read_ack(link);
+        if ((int32_t)(link->out.acknowledged - conn->silent_mark) < 0) return;
     } else if (!cci__conn_is_reliable(&conn->conn)) {
         return;
     }
@@ -7462,7 +7467,7 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
         int block;
         lines = 1;
         record = cci__sisci_reserve(link, lines);
-        block = record ? cci__sisci_take_block(link) : -1;
+        block = record ? cci__sisci_alloc_block(link) : -1;
         if (block < 0) return 0;
         word = CCI__SISCI_BLOCK | length << 16;
         number = (uint32_t)block;
@@ -7520,8 +7525,8 @@ static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn 
 /* The same; a link without connections ends after a while. */
 static void cci__sisci_leave_link(cci__sisci *ep, const cci__sisci_conn *conn) {
     if (cci__sisci_unassign(ep, conn) > 0) return;
-    cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
-    conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
+    cci__sisci_add_to_steps(conn->link); /* it may be lost, and has waited for this */
+    conn->link->idle_ns = cci__sci_now() + CCI__SISCI_LINK_IDLE_NS;
     ep->times.idle_ns = cci__min64(ep->times.idle_ns, conn->link->idle_ns);
     if (conn->link->is_client && cci__list_empty(&conn->link->idle))
         cci__list_append(&ep->links.idle, &conn->link->idle);
@@ -7529,7 +7534,7 @@ static void cci__sisci_leave_link(cci__sisci *ep, const cci__sisci_conn *conn) {
 
 static void cci__sisci_drop_data(cci__sisci *ep, cci__sisci_conn *conn) {
     if (!conn->data) return;
-    ep->answers_kept -= !conn->conn.is_client;
+    ep->kept_answers -= !conn->conn.is_client;
     cci_release(conn->data);
     conn->data = NULL;
 }
@@ -7544,13 +7549,13 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     cci_conn_close(&ep->base.conns, &conn->conn);
 }
 
-static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
+static int cci__sisci_post_control(cci__sisci_link *link, cci__sisci_conn *conn) {
     const void *data = conn->data ? conn->data + 1 : NULL;
     uint32_t data_len = data ? conn->data_len : 0;
     uint32_t head[4];
     memset(head, 0, sizeof head);
     head[0] = cci__sisci_name(conn);
-    switch (conn->owes) {
+    switch (conn->control_type) {
     case CCI__SISCI_REQUEST:
         head[2] = (uint32_t)conn->conn.pub.attribute;
         head[3] = conn->conn.pub.max_send_size;
@@ -7566,31 +7571,31 @@ static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
         break;
     default: break;
     }
-    return cci__sisci_post(link, conn->owes, conn->conn.peer_index, head, 16, NULL, 0);
+    return cci__sisci_post(link, conn->control_type, conn->conn.peer_index, head, 16, NULL, 0);
 }
 
-static int cci__sisci_pay(cci__sisci *ep, cci__sisci_link *link) {
-    while (!cci__list_empty(&link->conns.owing)) {
-        cci__sisci_conn *conn = CCI__CONTAINER(link->conns.owing.next, cci__sisci_conn, node);
-        if (!cci__sisci_post_owed(link, conn)) return 0;
+static int cci__sisci_send_control(cci__sisci *ep, cci__sisci_link *link) {
+    while (!cci__list_empty(&link->conns.control)) {
+        cci__sisci_conn *conn = CCI__CONTAINER(link->conns.control.next, cci__sisci_conn, node);
+        if (!cci__sisci_post_control(link, conn)) return 0;
         cci__list_remove(&conn->node);
         cci__list_init(&conn->node);
-        if (conn->owes == CCI__SISCI_ACCEPT) cci__sisci_drop_data(ep, conn);
-        conn->owes = 0;
+        if (conn->control_type == CCI__SISCI_ACCEPT) cci__sisci_drop_data(ep, conn);
+        conn->control_type = 0;
         if (conn->closing) cci__sisci_close_conn(ep, conn);
     }
     return 1;
 }
 
 /* One thing at a time is owed: what is owed later replaces what was owed before. */
-static void cci__sisci_owe(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) {
-    conn->owes = type;
+static void cci__sisci_queue_control(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) {
+    conn->control_type = type;
     if (cci__list_empty(&conn->node)) {
-        cci__list_append(&conn->link->conns.owing, &conn->node);
+        cci__list_append(&conn->link->conns.control, &conn->node);
         conn->link->is_busy |= CCI__SISCI_HAS_WORK;
     }
-    cci__sisci_heat(conn->link);
-    if (conn->link->state == CCI__SISCI_OPEN) (void)cci__sisci_pay(ep, conn->link);
+    cci__sisci_make_hot(conn->link);
+    if (conn->link->state == CCI__SISCI_OPEN) (void)cci__sisci_send_control(ep, conn->link);
 }
 
 static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int type, int status) {
@@ -7680,7 +7685,7 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
     conn->conn.pub.attribute = attribute;
     conn->conn.pub.context = context;
     conn->conn.pub.max_send_size = ep->base.max_send_size;
-    conn->skips = conn->unready = 0;
+    conn->in_gap = conn->unready = 0;
     conn->conn.send_timeout_us = ep->base.send_timeout_us;
     conn->conn.keepalive_us =
         attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->base.keepalive_us : 0;
@@ -7767,7 +7772,7 @@ typedef struct cci__sisci_bounce {
 } cci__sisci_bounce;
 
 /* Takes the answers that have come. */
-static void cci__sisci_answers(cci__sisci *ep, cci__sisci_link *link) {
+static void cci__sisci_receive_answers(cci__sisci *ep, cci__sisci_link *link) {
     uint32_t i;
     for (i = 0; i < CCI__SISCI_SLOTS; i++) {
         cci__sisci_slot *slot = &link->rma.slot[i];
@@ -7823,7 +7828,7 @@ static int cci__sisci_post_piece(cci__sisci_link *link, cci__sisci_item *item, u
 /* 1 when the RMA is over. */
 static int cci__sisci_bounced(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
     uint32_t i;
-    cci__sisci_answers(ep, link);
+    cci__sisci_receive_answers(ep, link);
     for (i = 0; i < CCI__SISCI_SLOTS && item->begun < item->rma_length && item->status == CCI_SUCCESS; i++) {
         uint32_t length = (uint32_t)cci__min64(item->rma_length - item->begun, CCI__SISCI_SLOT_SIZE);
         uint8_t *local;
@@ -7865,16 +7870,16 @@ static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int i
         memcpy(memory, link->inbox.slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE, bounce->length);
         status = CCI_SUCCESS;
     }
-    cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
+    cci__sisci_write_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
     cci__sisci_touch_lightly(link);
 }
 
 #ifndef CCI_NO_ATOMICS
 /* 1 when the atomic is over. The peer's process does it, wherever the memory is. */
-static int cci__sisci_ask_atomic(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
+static int cci__sisci_request_atomic(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
     uint32_t i = 0;
     uint8_t *numbers;
-    cci__sisci_answers(ep, link);
+    cci__sisci_receive_answers(ep, link);
     if (item->begun) return item->slots == 0;
     while (i < CCI__SISCI_SLOTS && link->rma.slot[i].number != 0) i++;
     if (i == CCI__SISCI_SLOTS || !cci__sisci_has_room(link, 2)) return 0;
@@ -7904,7 +7909,7 @@ static void cci__sisci_serve_atomic(cci__sisci *ep, cci__sisci_link *link, const
                             &previous);
     cci__store64(answer, previous);
     cci__sisci_push(link, answer, 8);
-    cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
+    cci__sisci_write_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
     cci__sisci_touch_lightly(link);
 }
 #endif
@@ -8035,7 +8040,7 @@ static cci__sisci_view *cci__sisci_find_view(cci__sisci_views *views, uint32_t i
 }
 
 /* The peer has answered: what may be connected to is connected. */
-static void cci__sisci_hear_grant(cci__sisci_link *link) {
+static void cci__sisci_receive_grant(cci__sisci_link *link) {
     cci__sisci_views *views = link->rma.views;
     const uint8_t *grant = link->in.base + CCI__SISCI_AT_GRANT;
     cci__sisci_view *view;
@@ -8056,7 +8061,7 @@ static void cci__sisci_hear_grant(cci__sisci_link *link) {
 }
 
 /* Asks the peer for the memory of a registration: 1 when it will be there soon. */
-static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
+static int cci__sisci_request_map(cci__sisci_link *link, const cci__sisci_item *item) {
     cci__sisci_views *views = link->rma.views;
     uint32_t head[4];
     if (!views) {
@@ -8065,7 +8070,7 @@ static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
         memset(views, 0, sizeof *views);
         link->rma.views = views;
     }
-    if (views->is_asking) cci__sisci_hear_grant(link);
+    if (views->is_asking) cci__sisci_receive_grant(link);
     if (views->is_asking || views->connecting > 0) return 1;
     if ((views->is_refused && views->key == item->remote_key) || views->pause > 0) {
         views->pause -= views->pause > 0;
@@ -8075,7 +8080,7 @@ static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
     head[1] = (uint32_t)item->remote_key;
     head[2] = (uint32_t)(item->remote_key >> 32);
     head[3] = views->number + 1;
-    if (cci__sisci_post(link, CCI__SISCI_ASK, 0, head, sizeof head, NULL, 0)) {
+    if (cci__sisci_post(link, CCI__SISCI_MAP_REQUEST, 0, head, sizeof head, NULL, 0)) {
         views->number++;
         views->key = item->remote_key;
         views->is_asking = 1;
@@ -8119,11 +8124,11 @@ static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_i
             item->status = CCI_ERR_RMA_HANDLE;
             break;
         }
-        cci__sisci_tell(link, CCI__SISCI_AT_BUSY, 1);
+        cci__sisci_write_word(link, CCI__SISCI_AT_BUSY, 1);
         CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that it has */
         item->status = cci__sisci_find_place(link, item, item->remote_offset + item->begun, length, &place);
         if (place) memcpy(item->is_read ? local : place, item->is_read ? place : local, (size_t)length);
-        cci__sisci_tell(link, CCI__SISCI_AT_BUSY, 0);
+        cci__sisci_write_word(link, CCI__SISCI_AT_BUSY, 0);
         if (!place && item->status == CCI_SUCCESS) return -1;
         item->begun += length;
         most -= length;
@@ -8138,12 +8143,12 @@ static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_ite
     const uint64_t most = 4 * CCI__SISCI_VM_PIECE;
     int is_over;
 #ifndef CCI_NO_ATOMICS
-    if (item->width > 0) return cci__sisci_ask_atomic(ep, link, item);
+    if (item->width > 0) return cci__sisci_request_atomic(ep, link, item);
 #endif
     if (item->is_shared && item->slots == 0 && ep->device.rma_mode < CCI__SISCI_RMA_COPY) {
         is_over = cci__sisci_mapped(ep, link, item, most);
         if (is_over >= 0) return is_over;
-        if (cci__sisci_ask(link, item) && ep->device.rma_mode == CCI__SISCI_RMA_MAP) return 0;
+        if (cci__sisci_request_map(link, item) && ep->device.rma_mode == CCI__SISCI_RMA_MAP) return 0;
     }
     return link->peer.vm ? cci__sisci_vm(ep, link, item, most) : cci__sisci_bounced(ep, link, item);
 }
@@ -8159,22 +8164,22 @@ static int cci__sisci_can_move(cci__sisci_link *link) {
 }
 
 /* A peer asks for memory: says which segment it is, if the key is right, and lets the peer connect to that. */
-static void cci__sisci_take_ask(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
+static void cci__sisci_receive_map_request(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
     uint64_t key = (uint64_t)head[2] << 32 | head[1];
     const cci_rma_region_t *region = cci_rma_find(&ep->rma.table, key, head[0]);
     const cci__sisci_entry *entry = (const cci__sisci_entry *)(const void *)ep->rma.registry.base + head[0];
-    cci__sisci_permit *permit = &link->rma.permit[link->rma.permits++ % CCI__SISCI_PERMITS];
-    memset(permit, 0, sizeof *permit);
+    cci__sisci_grant *grant = &link->rma.grant[link->rma.grants++ % CCI__SISCI_GRANTS];
+    memset(grant, 0, sizeof *grant);
     if (region && ep->rma.registry.base && entry->check != 0) {
-        permit->id = entry->block;
-        permit->region = head[0];
-        permit->key = key;
-        permit->access = region->flags & CCI_FLAG_WRITE ? CCI__SCI_WRITES : CCI__SCI_READS;
+        grant->id = entry->block;
+        grant->region = head[0];
+        grant->key = key;
+        grant->access = region->flags & CCI_FLAG_WRITE ? CCI__SCI_WRITES : CCI__SCI_READS;
     }
-    cci__sisci_tell(link, CCI__SISCI_AT_GRANT, ep->rma.registry.id);
-    cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 4, permit->id);
-    cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 8, (uint32_t)permit->access);
-    cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 12, head[3]);
+    cci__sisci_write_word(link, CCI__SISCI_AT_GRANT, ep->rma.registry.id);
+    cci__sisci_write_word(link, CCI__SISCI_AT_GRANT + 4, grant->id);
+    cci__sisci_write_word(link, CCI__SISCI_AT_GRANT + 8, (uint32_t)grant->access);
+    cci__sisci_write_word(link, CCI__SISCI_AT_GRANT + 12, head[3]);
     cci__sisci_touch_lightly(link);
 }
 
@@ -8182,8 +8187,8 @@ static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_seg
                                                    cci__sci_segment_cb_reason_t reason, unsigned int node,
                                                    unsigned int adapter, cci__sci_error_t status);
 
-/* May the process at the other end of this channel connect? To the register who has a link, to memory who has shown its
- * key. */
+/* May the process at the other end of this channel connect? To the registration table who has a link, to memory who has
+ * shown its key. */
 static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_client *client) {
     cci__sisci *ep = (cci__sisci *)arg;
     cci__sci_access best = CCI__SCI_NO_ACCESS;
@@ -8192,10 +8197,10 @@ static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_c
     uint32_t k;
     while ((link = (const cci__sisci_link *)cci__sci_next_user(client, cci__sisci_on_in, &at)) != NULL) {
         if (id == ep->rma.registry.id) return CCI__SCI_READS;
-        for (k = 0; k < CCI__SISCI_PERMITS; k++) {
-            const cci__sisci_permit *permit = &link->rma.permit[k];
-            if (permit->id == id && permit->access > best && cci_rma_find(&ep->rma.table, permit->key, permit->region))
-                best = permit->access;
+        for (k = 0; k < CCI__SISCI_GRANTS; k++) {
+            const cci__sisci_grant *grant = &link->rma.grant[k];
+            if (grant->id == id && grant->access > best && cci_rma_find(&ep->rma.table, grant->key, grant->region))
+                best = grant->access;
         }
     }
     return best;
@@ -8266,7 +8271,7 @@ static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_
 }
 
 static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
-    if (link->state != CCI__SISCI_OPEN || !cci__sisci_pay(ep, link)) return;
+    if (link->state != CCI__SISCI_OPEN || !cci__sisci_send_control(ep, link)) return;
     while (link->items) {
         if (!cci__sisci_is_dead(link->items) && !cci__sisci_do_item(ep, link, link->items)) return;
         cci__sisci_pop_item(ep, link);
@@ -8279,13 +8284,13 @@ static void cci__sisci_complete_consumed(cci__sisci *ep, cci__sisci_link *link) 
     if (cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 4) != link->conns.peer_disconnects) return;
     while (!cci__list_empty(&link->ops)) {
         cci__sisci_op *op = CCI__CONTAINER(link->ops.next, cci__sisci_op, node);
-        if (!op->posted || (int32_t)(link->out.freed - op->end) < 0) return;
+        if (!op->posted || (int32_t)(link->out.acknowledged - op->end) < 0) return;
         cci__sisci_complete(ep, op, op->status);
     }
 }
 
-static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_see_freed(link);
+static void cci__sisci_complete_acknowledged(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_read_ack(link);
     cci__sisci_complete_consumed(ep, link);
 }
 
@@ -8307,8 +8312,8 @@ static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *eve
 
 /* A message has come with word of what the peer had consumed when it sent it: that is told first, since the message
  * may be the answer. */
-static inline void cci__sisci_hear_answer(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
-    cci__sisci_hear_ack(link, ack);
+static inline void cci__sisci_note_ack_of_message(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
+    cci__sisci_note_ack(link, ack);
     if (!cci__list_empty(&link->ops)) cci__sisci_complete_consumed(ep, link);
 }
 
@@ -8317,7 +8322,7 @@ static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
     if (!link->out.base) return;
     place = CCI__SISCI_AT_RETURNS + 4 * (link->inbox.given_back % CCI__SISCI_RETURNS);
     link->inbox.given_back++;
-    cci__sisci_tell(link, place, (link->inbox.given_back & 0xffffffu) << 8 | block);
+    cci__sisci_write_word(link, place, (link->inbox.given_back & 0xffffffu) << 8 | block);
     cci__sisci_touch_lightly(link);
 }
 
@@ -8325,7 +8330,7 @@ static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
 typedef struct cci__sisci_record {
     const uint8_t *data;
     uint32_t type, length, to, ack, lines;
-    int is_void;
+    int is_cancelled;
 } cci__sisci_record;
 
 enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED, CCI__SISCI_LATER };
@@ -8337,25 +8342,25 @@ static inline void cci__sisci_deliver(cci__sisci *ep, cci__sisci_conn *conn, cci
     cci__sisci_post_received(ep, event);
 }
 
-/* Tells the peer that a message which it has withdrawn was not delivered, before it can see that it is consumed; 0
+/* Tells the peer that a message which it has cancelled was not delivered, before it can see that it is consumed; 0
  * if there is no room. */
-static int cci__sisci_tell_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
+static int cci__sisci_report_dropped(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
     uint32_t head[4] = {0, 0, 0, 0};
     head[2] = end;
     if (link->state != CCI__SISCI_OPEN) return 1;
     if (!cci__sisci_has_room(link, 2 * cci__sisci_lines(sizeof head))) return 0;
-    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
-    return cci__sisci_post(link, CCI__SISCI_VOIDED, conn->conn.peer_index, head, sizeof head, NULL, 0);
+    cci__sisci_write_word(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
+    return cci__sisci_post(link, CCI__SISCI_DROPPED, conn->conn.peer_index, head, sizeof head, NULL, 0);
 }
 
-/* The peer has not delivered what we withdrew: on an ordered connection, the message that ends there and all behind
+/* The peer has not delivered what we cancelled: on an ordered connection, the message that ends there and all behind
  * it. */
-static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
+static void cci__sisci_receive_dropped(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
     cci_list_t *at;
     link->conns.peer_disconnects++;
     for (at = link->ops.next; conn && at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (op->conn == conn && op->withdrawn && op->status == CCI_SUCCESS &&
+        if (op->conn == conn && op->is_cancelled && op->status == CCI_SUCCESS &&
             (op->end == end || (conn->conn.pub.attribute == CCI_CONN_ATTR_RO && (int32_t)(op->end - end) > 0)))
             op->status = CCI_ERR_RNR;
     }
@@ -8365,7 +8370,7 @@ static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn 
 static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_place) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
     if (CCI__UNLIKELY(!event) && cci__sisci_add_recv(ep)) event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
-    if (event && !in_place && (event->buffer = cci__sisci_take_buffer(ep)) == NULL) {
+    if (event && !in_place && (event->buffer = cci__sisci_alloc_buffer(ep)) == NULL) {
         cci_evq_return_event(&ep->base.evq, event);
         event = NULL;
     }
@@ -8377,7 +8382,7 @@ static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_p
 }
 
 /* A message for the program. */
-static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
+static int cci__sisci_receive_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
     cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
     uint32_t block = 0;
     int is_block = record->type == CCI__SISCI_BLOCK, in_place;
@@ -8391,14 +8396,14 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         }
         data = link->inbox.blocks + (size_t)block * ep->pools.stride;
     }
-    if (conn && record->is_void) {
-        if (!conn->skips && !cci__sisci_tell_voided(link, conn, link->in.tail + record->lines)) {
+    if (conn && record->is_cancelled) {
+        if (!conn->in_gap && !cci__sisci_report_dropped(link, conn, link->in.tail + record->lines)) {
             link->stall.is_answering = 1;
             return CCI__SISCI_STALLED;
         }
-        conn->skips = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
+        conn->in_gap = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
     }
-    if (!conn || conn->ended || conn->skips || record->is_void || record->length > conn->conn.pub.max_send_size ||
+    if (!conn || conn->ended || conn->in_gap || record->is_cancelled || record->length > conn->conn.pub.max_send_size ||
         CCI__LINGERS(&conn->conn) || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         if (is_block) cci__sisci_give_back(link, block);
         return CCI__SISCI_TAKEN;
@@ -8424,7 +8429,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     event->base.pub.recv.ptr = in_place ? data : event->buffer->data;
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = record->length;
-    cci__sisci_hear_answer(ep, link, record->ack);
+    cci__sisci_note_ack_of_message(ep, link, record->ack);
     cci__sisci_deliver(ep, conn, event);
     return CCI__SISCI_TAKEN;
 }
@@ -8453,19 +8458,19 @@ static const char *cci__sisci_peer_uri(const cci__sisci_link *link, char *text) 
     return text;
 }
 
-static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record,
-                                   const uint32_t *head) {
+static int cci__sisci_receive_request(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record,
+                                      const uint32_t *head) {
     cci_evq_buffer_t *buffer;
     cci_evq_event_t *event;
     cci__sisci_conn *conn;
-    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_MORE]; /* whole lines are copied */
+    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_LATER_LINE]; /* whole lines are copied */
     uint32_t length = record->length - 16;
     if (length > CCI_CONN_REQ_LEN || head[2] > CCI_CONN_ATTR_UU) {
         cci__sisci_lose(link);
         return CCI__SISCI_TAKEN;
     }
     if (link->state != CCI__SISCI_OPEN) return CCI__SISCI_TAKEN; /* nobody is there to be answered */
-    buffer = ep->requests < CCI__SISCI_REQUESTS ? cci__sisci_take_buffer(ep) : NULL;
+    buffer = ep->requests < CCI__SISCI_REQUESTS ? cci__sisci_alloc_buffer(ep) : NULL;
     event = buffer ? cci__endpoint_event(&ep->base) : NULL;
     conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
     if (!conn) {
@@ -8493,7 +8498,7 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
 }
 
 /* The client has given up. */
-static void cci__sisci_take_cancel(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
+static void cci__sisci_receive_cancel(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
     cci_list_t *at;
     for (at = link->conns.asked.next; at != &link->conns.asked; at = at->next) {
         cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, state_node);
@@ -8518,8 +8523,8 @@ static void cci__sisci_mark_ops(cci__sisci_conn *conn, uint32_t mark) {
     }
 }
 
-static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
-                                       const uint32_t *head) {
+static void cci__sisci_receive_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
+                                          const uint32_t *head) {
     link->conns.peer_disconnects++;
     if (!conn) return;
     if (conn->conn.state == CCI_CONN_ACCEPTED) {
@@ -8549,12 +8554,12 @@ static void cci__sisci_try_later(cci__sisci *ep, cci__sisci_conn *conn) {
 static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->waits = 0;
     cci__timer_arm(&ep->base.wheel, &conn->conn.timer, conn->conn.deadline_ns);
-    cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
+    cci__sisci_queue_control(ep, conn, CCI__SISCI_REQUEST);
 }
 
 /* Posts the outcome of cci_connect(), with the data that its record has. */
 static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record, int status) {
-    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_MORE]; /* whole lines are copied */
+    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_LATER_LINE]; /* whole lines are copied */
     cci_conn_answer_t *answer = conn->data;
     cci_evq_event_t *event = conn->event;
     uint32_t length = record->length - 16;
@@ -8572,18 +8577,18 @@ static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci
 }
 
 /* The server has accepted. */
-static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
-                                   const cci__sisci_record *record, const uint32_t *head) {
+static void cci__sisci_receive_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
+                                      const cci__sisci_record *record, const uint32_t *head) {
     conn->conn.peer_index = head[0];
     conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->peer.card.max_send_size);
     cci__sisci_opened(ep, conn);
     cci__sisci_answered(ep, conn, record, CCI_SUCCESS);
-    cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
+    cci__sisci_queue_control(ep, conn, CCI__SISCI_CONFIRM);
 }
 
 /* The server has rejected, or is busy. */
-static void cci__sisci_take_reject(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record,
-                                   const uint32_t *head) {
+static void cci__sisci_receive_reject(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record,
+                                      const uint32_t *head) {
     if (head[3] == CCI__SISCI_BUSY) {
         cci__sisci_try_later(ep, conn);
         return;
@@ -8593,20 +8598,20 @@ static void cci__sisci_take_reject(cci__sisci *ep, cci__sisci_conn *conn, const 
 }
 
 /* ACCEPT or REJECT. */
-static void cci__sisci_take_answer(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
-                                   const cci__sisci_record *record, const uint32_t *head) {
+static void cci__sisci_receive_answer(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
+                                      const cci__sisci_record *record, const uint32_t *head) {
     if (record->length - 16 > CCI_CONN_REQ_LEN) {
         cci__sisci_lose(link);
         return;
     }
     if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) return;
     if (record->type == CCI__SISCI_ACCEPT)
-        cci__sisci_take_accept(ep, link, conn, record, head);
+        cci__sisci_receive_accept(ep, link, conn, record, head);
     else
-        cci__sisci_take_reject(ep, conn, record, head);
+        cci__sisci_receive_reject(ep, conn, record, head);
 }
 
-static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
+static int cci__sisci_receive_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
     cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
     uint32_t head[4];
     if (record->length < sizeof head) {
@@ -8615,10 +8620,10 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
     }
     memcpy(head, record->data, sizeof head);
     switch (record->type) {
-    case CCI__SISCI_REQUEST: return cci__sisci_take_request(ep, link, record, head);
-    case CCI__SISCI_CANCEL: cci__sisci_take_cancel(ep, link, head); break;
+    case CCI__SISCI_REQUEST: return cci__sisci_receive_request(ep, link, record, head);
+    case CCI__SISCI_CANCEL: cci__sisci_receive_cancel(ep, link, head); break;
     case CCI__SISCI_ACCEPT:
-    case CCI__SISCI_REJECT: cci__sisci_take_answer(ep, link, conn, record, head); break;
+    case CCI__SISCI_REJECT: cci__sisci_receive_answer(ep, link, conn, record, head); break;
     case CCI__SISCI_CONFIRM:
         if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
             cci__list_remove(&conn->state_node);
@@ -8627,11 +8632,11 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
             cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_SUCCESS);
         }
         break;
-    case CCI__SISCI_DISCONNECT: cci__sisci_take_disconnect(ep, link, conn, head); break;
-    case CCI__SISCI_ASK: cci__sisci_take_ask(ep, link, head); break;
-    case CCI__SISCI_VOIDED: cci__sisci_take_voided(link, conn, head[2]); break;
+    case CCI__SISCI_DISCONNECT: cci__sisci_receive_disconnect(ep, link, conn, head); break;
+    case CCI__SISCI_MAP_REQUEST: cci__sisci_receive_map_request(ep, link, head); break;
+    case CCI__SISCI_DROPPED: cci__sisci_receive_dropped(link, conn, head[2]); break;
     case CCI__SISCI_RESUME:
-        if (conn) conn->skips = 0;
+        if (conn) conn->in_gap = 0;
         break;
     default: break; /* a PING only wants to be consumed */
     }
@@ -8647,7 +8652,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     memcpy(&record->to, line + 8, 4);
     memcpy(&record->ack, line + 12, 4);
     record->type = word & 0xff;
-    record->is_void = (word & CCI__SISCI_VOID) != 0;
+    record->is_cancelled = (word & CCI__SISCI_CANCELLED) != 0;
     if (word & CCI__SISCI_ASKS) link->ep->is_asked = 1;
     CCI__WAKES(if (word & CCI__SISCI_WAKE) link->ep->base.wakes.heard = 1);
     record->length = word >> 16;
@@ -8667,9 +8672,9 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
 static void cci__sisci_acknowledge(cci__sisci_link *link) {
     cci__list_remove(&link->due);
     link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
-    if (link->told_tail != link->in.tail) {
-        link->told_tail = link->in.tail;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK, link->in.tail);
+    if (link->acknowledged != link->in.tail) {
+        link->acknowledged = link->in.tail;
+        cci__sisci_write_word(link, CCI__SISCI_AT_ACK, link->in.tail);
         cci__sisci_touch_lightly(link);
     }
 }
@@ -8689,21 +8694,21 @@ static inline const uint8_t *cci__sisci_next_line(const cci__sisci_link *link) {
 static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
     cci__sisci_conn *conn = link->conns.last;
     if (!conn || cci__sisci_name(conn) != name) conn = link->conns.last = cci__sisci_find_conn(ep, link, name);
-    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->skips ? conn : NULL;
+    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->in_gap ? conn : NULL;
 }
 
 /* Takes a short message for which there is room, and nothing else: NULL if it has to go the long way. */
-static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link,
-                                                                   const uint8_t *line) {
+static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_receive_short(cci__sisci *ep, cci__sisci_link *link,
+                                                                      const uint8_t *line) {
     uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
     uint32_t length = word >> 16, place = link->in.tail & (link->in.lines - 1), header[2];
     cci_evq_event_t *event = ep->base.evq.free_events[CCI_EVQ_RECV];
     cci_evq_buffer_t *buffer = ep->base.evq.free_buffers;
     cci__sisci_conn *conn;
-    int is_one = length <= CCI__SISCI_FIRST; /* line */
-    if ((word & (0xff | CCI__SISCI_VOID | CCI__SISCI_WAKE)) != CCI__SISCI_MESSAGE ||
-        length > CCI__SISCI_FIRST + CCI__SISCI_MORE || (!is_one && place + 1 == link->in.lines) || !event || !buffer ||
-        ep->base.evq.recv_out >= ep->base.evq.recv_limit)
+    int is_one = length <= CCI__SISCI_FIRST_LINE; /* line */
+    if ((word & (0xff | CCI__SISCI_CANCELLED | CCI__SISCI_WAKE)) != CCI__SISCI_MESSAGE ||
+        length > CCI__SISCI_FIRST_LINE + CCI__SISCI_LATER_LINE || (!is_one && place + 1 == link->in.lines) || !event ||
+        !buffer || ep->base.evq.recv_out >= ep->base.evq.recv_limit)
         return NULL;
     memcpy(header, line + 8, sizeof header);
     conn = cci__sisci_open_conn_of(ep, link, header[0]);
@@ -8712,14 +8717,15 @@ static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__sisci *e
     (void)cci_evq_take_buffer(&ep->base.evq);
     event->buffer = buffer;
     event->owner = NULL;
-    memcpy(buffer->data, line + CCI__SISCI_HEADER, CCI__SISCI_FIRST); /* whole lines: constant lengths need no call */
-    if (!is_one) memcpy(buffer->data + CCI__SISCI_FIRST, line + CCI__SISCI_LINE + 4, CCI__SISCI_MORE);
+    memcpy(buffer->data, line + CCI__SISCI_HEADER,
+           CCI__SISCI_FIRST_LINE); /* whole lines: constant lengths need no call */
+    if (!is_one) memcpy(buffer->data + CCI__SISCI_FIRST_LINE, line + CCI__SISCI_LINE + 4, CCI__SISCI_LATER_LINE);
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
     event->base.pub.recv.ptr = buffer->data;
     event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
     ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
-    cci__sisci_hear_answer(ep, link, header[1]);
+    cci__sisci_note_ack_of_message(ep, link, header[1]);
     if (word & CCI__SISCI_ASKS) ep->is_asked = 1;
     link->in.tail += CCI__UNLIKELY(word & CCI__SISCI_LAST) ? link->in.lines - place : is_one ? 1 : 2;
     return event;
@@ -8749,22 +8755,22 @@ static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
 /* The next record waits for the program, or for space for an answer: the peer learns that, and how far we have got.
  * What the peer has consumed counts from here: more is a reason to look again. */
 static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_see_freed(link);
+    cci__sisci_read_ack(link);
     if (!link->stall.is_answering && cci__list_empty(&link->stall.node)) {
         ep->is_short = 1;
         cci__list_append(&ep->links.stuck, &link->stall.node);
     }
     if (!cci__sisci_is_stuck(link)) {
         link->stall.word = link->in.tail * 2 + 1;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stall.word);
+        cci__sisci_write_word(link, CCI__SISCI_AT_ACK + 8, link->stall.word);
         cci__sisci_acknowledge(link);
     }
 }
 
 /* What was taken is acknowledged with the next record, or when nothing comes; at once if much was taken before that.
  * `begun` is where this began: lines that a record leaves out hurry nobody. */
-static inline void cci__sisci_owe_ack(cci__sisci *ep, cci__sisci_link *link, uint32_t begun) {
-    if (CCI__UNLIKELY(begun - link->told_tail > link->in.lines / 4)) {
+static inline void cci__sisci_schedule_ack(cci__sisci *ep, cci__sisci_link *link, uint32_t begun) {
+    if (CCI__UNLIKELY(begun - link->acknowledged > link->in.lines / 4)) {
         cci__sisci_acknowledge(link);
     } else if (!(link->is_busy & CCI__SISCI_IS_DUE)) {
         cci__list_append(&ep->links.due, &link->due);
@@ -8782,7 +8788,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         const uint8_t *line = cci__sisci_next_line(link);
         if (cci__sisci_load(line) != link->in.tail * 2 + 1) break;
         if (link->batch == 1) cci__sisci_expect_answer(link);
-        event = cci__sisci_take_short(ep, link, line);
+        event = cci__sisci_receive_short(ep, link, line);
         if (event) {
             cci__sisci_post_received(ep, event);
             count++;
@@ -8791,7 +8797,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         if (!cci__sisci_read_record(link, &record)) break;
         link->stall.is_answering = 0;
         if (record.type == CCI__SISCI_MESSAGE || record.type == CCI__SISCI_BLOCK) {
-            status = cci__sisci_take_message(ep, link, &record);
+            status = cci__sisci_receive_message(ep, link, &record);
         } else if (record.type == CCI__SISCI_RMA_WRITE || record.type == CCI__SISCI_RMA_READ) {
             cci__sisci_bounce bounce;
             if (record.length < sizeof bounce) {
@@ -8807,10 +8813,10 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
             cci__sisci_serve_atomic(ep, link, &bounce);
 #endif
         } else if (record.type != CCI__SISCI_PAD) {
-            status = cci__sisci_take_control(ep, link, &record);
+            status = cci__sisci_receive_control(ep, link, &record);
         }
         if (status == CCI__SISCI_STALLED) break;
-        cci__sisci_hear_ack(link, record.ack);
+        cci__sisci_note_ack(link, record.ack);
         link->in.tail += record.lines;
         count++;
     }
@@ -8820,13 +8826,13 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
                             : link->batch < CCI__SISCI_BATCH ? 2 * link->batch
                                                              : CCI__SISCI_BATCH);
     if (count > 0) {
-        if (status == CCI__SISCI_TAKEN) cci__sisci_owe_ack(ep, link, begun);
+        if (status == CCI__SISCI_TAKEN) cci__sisci_schedule_ack(ep, link, begun);
         if (link->told) { /* awake */
             link->told = 0;
-            cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 0);
+            cci__sisci_write_word(link, CCI__SISCI_AT_SLEEP, 0);
         }
         link->is_watched = 0;
-        cci__sisci_heat(link);
+        cci__sisci_make_hot(link);
     }
     return count;
 }
@@ -8834,19 +8840,20 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
 /* ==================================================================================================================
  * >>sisci-cci-links
  *
- * How a link is made: the client makes its inbox, connects to the server's door and leaves a hello there; the server
- * makes the other inbox; each connects to the other's and closes its own to everybody else; when both have done so, it
- * is open. Each step is taken in cci__sisci_step_link(), when a callback has reported something or a time has come.
- * Parts: inboxes; numbers and servers; the door; joining; names that clients seek; the end of a link.
+ * How a link is made: the client makes its inbox, connects to the server's listener and leaves a connect record there;
+ * the server makes the other inbox; each connects to the other's and closes its own to everybody else; when both have
+ * done so, it is open. Each step is taken in cci__sisci_step_link(), when a callback has reported something or a time
+ * has come. Parts: inboxes; numbers and servers; the listener; joining; names that clients seek; the end of a link.
  *   Invariant: a link is in `steps` while it is made or torn down, leads through an adapter, or a callback has reported
  * something of it.
  * ================================================================================================================== */
 
-static cci__sci_callback_action_t cci__sisci_on_door(void *arg, cci__sci_remote_segment_t segment,
-                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+static cci__sci_callback_action_t cci__sisci_on_listener(void *arg, cci__sci_remote_segment_t segment,
+                                                         cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
     cci__sisci_link *link = (cci__sisci_link *)arg;
     (void)segment;
-    return cci__sisci_report(link, &link->join.news.door, reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
+    return cci__sisci_report(link, &link->join.news.listener,
+                             reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
 }
 
 static cci__sci_callback_action_t cci__sisci_on_out(void *arg, cci__sci_remote_segment_t segment,
@@ -8871,7 +8878,7 @@ static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_seg
     return cci__sisci_report(link, &link->join.news.attached, reason == CCI__SCI_CB_CONNECT);
 }
 
-/* Who comes to the door and leaves it again is of no interest. */
+/* Who comes to the listener and leaves it again is of no interest. */
 static cci__sci_callback_action_t cci__sisci_on_visit(void *arg, cci__sci_local_segment_t segment,
                                                       cci__sci_segment_cb_reason_t reason, unsigned int node,
                                                       unsigned int adapter, cci__sci_error_t status) {
@@ -8937,24 +8944,24 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     return cci__sisci_offer(ep, link->inbox.segment);
 }
 
-/* Leaves the door; a hello that nobody has taken goes with us. */
-static void cci__sisci_leave_door(cci__sisci_link *link) {
+/* Leaves the listener; a connect record that nobody has taken goes with us. */
+static void cci__sisci_leave_listener(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
     cci__sci_error_t error;
-    if (link->join.hello) {
+    if (link->join.connect_record) {
         uint64_t ours = (uint64_t)link->inbox.id << 32 | link->outbox.id;
-        (void)__atomic_compare_exchange_n(link->join.hello, &ours, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-        link->join.hello = NULL;
+        (void)__atomic_compare_exchange_n(link->join.connect_record, &ours, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        link->join.connect_record = NULL;
     }
-    if (link->join.door_map) {
-        call->SCIUnmapSegment(link->join.door_map, 0, &error);
-        link->join.door_map = NULL;
+    if (link->join.listener_map) {
+        call->SCIUnmapSegment(link->join.listener_map, 0, &error);
+        link->join.listener_map = NULL;
     }
-    if (link->join.door_segment) {
-        call->SCIDisconnectSegment(link->join.door_segment, 0, &error);
-        link->join.door_segment = NULL;
+    if (link->join.listener_segment) {
+        call->SCIDisconnectSegment(link->join.listener_segment, 0, &error);
+        link->join.listener_segment = NULL;
     }
-    link->join.news.door = 0;
+    link->join.news.listener = 0;
 }
 
 static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
@@ -8963,7 +8970,7 @@ static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
         link->ep->sci->call.SCIDisconnectInterrupt(link->peer.interrupt, 0, &error);
         link->peer.interrupt = NULL;
     }
-    link->peer.knocks = 0;
+    link->peer.interrupt_is_due = 0;
 }
 
 static void cci__sisci_leave_marks(cci__sisci_link *link) {
@@ -8973,15 +8980,15 @@ static void cci__sisci_leave_marks(cci__sisci_link *link) {
     if (link->peer.segment) call->SCIDisconnectSegment(link->peer.segment, 0, &error);
     link->peer.map = NULL;
     link->peer.segment = NULL;
-    link->peer.door = NULL;
+    link->peer.listener = NULL;
 }
 
 /* Takes down all that SISCI has of a link. */
-static void cci__sisci_take_down(cci__sisci_link *link) {
+static void cci__sisci_tear_down(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
     cci__sci_error_t error;
     cci__sisci_drop_views(link);
-    cci__sisci_leave_door(link);
+    cci__sisci_leave_listener(link);
     cci__sisci_leave_interrupt(link);
     cci__sisci_leave_marks(link);
     if (link->mirror) link->ep->far->end_mirror(link);
@@ -9001,7 +9008,7 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     link->inbox.segment = NULL;
     link->in.base = link->out.base = NULL;
     link->watch = link->watched = 0;
-    link->is_due_to_tell = 0;
+    link->notify_kind = 0;
     link->is_watched = 0;
     memset(&link->join.news, 0, sizeof link->join.news);
 }
@@ -9015,8 +9022,8 @@ static void cci__sisci_end_handshake(cci__sisci *ep, const cci__sisci_link *link
 
 /* ---- links by their numbers, and by the servers to which they lead ---- */
 
-/* The number of a bit in our door for a link; 0: there is none, or no memory. */
-static int cci__sisci_take_number(cci__sisci *ep, cci__sisci_link *link) {
+/* The number of a bit in our listener for a link; 0: there is none, or no memory. */
+static int cci__sisci_alloc_mark(cci__sisci *ep, cci__sisci_link *link) {
     if (ep->marks.free == CCI__SISCI_NO_MARK && ep->marks.count == ep->marks.capacity) {
         uint32_t capacity = ep->marks.capacity ? 2 * ep->marks.capacity : 64;
         cci__sisci_mark *more =
@@ -9038,7 +9045,7 @@ static int cci__sisci_take_number(cci__sisci *ep, cci__sisci_link *link) {
     return 1;
 }
 
-static void cci__sisci_return_number(cci__sisci *ep, const cci__sisci_link *link) {
+static void cci__sisci_free_mark(cci__sisci *ep, const cci__sisci_link *link) {
     if (link->mark != CCI__SISCI_NO_MARK) {
         ep->marks.of[link->mark].link = NULL;
         ep->marks.of[link->mark].next_free = ep->marks.free;
@@ -9092,12 +9099,12 @@ static int cci__sisci_grow_buckets(cci__sisci *ep) {
 
 static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
     while (link->items) cci__sisci_pop_item(ep, link);
-    cci__sisci_take_down(link);
-    cci__sisci_cool(link);
+    cci__sisci_tear_down(link);
+    cci__sisci_make_cold(link);
     cci__sisci_end_handshake(ep, link);
-    if (link->mirror) ep->far->drop_mirror(link->mirror);
+    if (link->mirror) ep->far->release_mirror(link->mirror);
     cci__sisci_forget_server(ep, link);
-    cci__sisci_return_number(ep, link);
+    cci__sisci_free_mark(ep, link);
     cci__list_remove(&link->node);
     cci__list_remove(&link->step);
     cci__list_remove(&link->idle);
@@ -9112,7 +9119,7 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     memset(link, 0, sizeof *link);
     link->memory = memory;
     link->mark = CCI__SISCI_NO_MARK;
-    if (!ep->far && !cci__sisci_take_number(ep, link)) {
+    if (!ep->far && !cci__sisci_alloc_mark(ep, link)) {
         cci_release(memory);
         return NULL;
     }
@@ -9126,12 +9133,12 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     cci__list_init(&link->stall.node);
     cci__list_init(&link->idle);
     cci__list_init(&link->ops);
-    cci__list_init(&link->conns.owing);
+    cci__list_init(&link->conns.control);
     cci__list_init(&link->conns.asked);
     cci__list_init(&link->conns.silent);
     link->conns.first = CCI__CONN_NONE;
     cci__list_append(&ep->links.cold, &link->node);
-    cci__sisci_attend(link);
+    cci__sisci_add_to_steps(link);
     ep->links.only = NULL;
     link->is_client = is_client;
     ep->entrance.answers += !is_client;
@@ -9139,18 +9146,19 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     return link;
 }
 
-/* Begins, or begins again, to connect to the server's door. */
-static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
+/* Begins, or begins again, to connect to the server's listener. */
+static void cci__sisci_connect_listener(cci__sisci *ep, cci__sisci_link *link) {
     uint32_t out_id = (uint32_t)cci__sci_random() | 1;
-    cci__sisci_take_down(link);
-    link->state = CCI__SISCI_KNOCKING;
+    cci__sisci_tear_down(link);
+    link->state = CCI__SISCI_CONNECTING;
     link->join.retry_ns = CCI__NEVER;
     link->join.knows_name = 0;
     if (!cci__sisci_make_inbox(ep, link, 0, out_id)) {
         link->join.retry_ns = cci__sci_now() + 100 * CCI__MS;
         return;
     }
-    if (!cci__sisci_connect_segment(link, &link->join.door_segment, link->join.service, cci__sisci_on_door, link))
+    if (!cci__sisci_connect_segment(link, &link->join.listener_segment, link->join.service, cci__sisci_on_listener,
+                                    link))
         link->join.retry_ns = cci__sci_now() + 20 * CCI__MS;
 }
 
@@ -9164,7 +9172,7 @@ static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32
         link->peer.node = node;
         link->join.service = service;
         cci__sisci_note_server(ep, link);
-        cci__sisci_knock(ep, link);
+        cci__sisci_connect_listener(ep, link);
         ep->rounds = 0;
     }
     return link;
@@ -9187,7 +9195,8 @@ static cci_conn_seek_t *cci__sisci_seek_of(const cci__sisci_conn *conn) {
     return copy && copy->token ? (cci_conn_seek_t *)(void *)((uint8_t *)(copy + 1) + CCI_CONN_REQ_LEN) : NULL;
 }
 
-/* The door has told its server's name, perhaps another than before: those who seek one look at it in the next round. */
+/* The listener has told its server's name, perhaps another than before: those who seek one look at it in the next
+ * round. */
 static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_conn *conn;
     for (conn = cci__sisci_conn_at(ep, link->conns.first); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
@@ -9199,49 +9208,50 @@ static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
-/* Leaves the numbers of both inboxes at the door; 0 if there is no room. */
-static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
+/* Leaves the numbers of both inboxes at the listener; 0 if there is no room. */
+static int cci__sisci_leave_connect_record(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
-    cci__sisci_door *door = (cci__sisci_door *)(uintptr_t)ep->sci->call.SCIMapRemoteSegment(
-        link->join.door_segment, &link->join.door_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
+    cci__sisci_listener *listener = (cci__sisci_listener *)(uintptr_t)ep->sci->call.SCIMapRemoteSegment(
+        link->join.listener_segment, &link->join.listener_map, 0, CCI__SISCI_LISTENER_SIZE, NULL, 0, &error);
     uint64_t ours = (uint64_t)link->inbox.id << 32 | link->outbox.id;
     uint32_t i;
-    if (error != CCI__SCI_ERR_OK || cci__sisci_load(&door->magic) != CCI__SISCI_MAGIC) {
+    if (error != CCI__SCI_ERR_OK || cci__sisci_load(&listener->magic) != CCI__SISCI_MAGIC) {
         if (error != CCI__SCI_ERR_OK)
-            link->join.door_map = NULL;
-        else if (cci__sisci_load(&door->magic) >> 8 == CCI__SISCI_MAGIC >> 8)
+            link->join.listener_map = NULL;
+        else if (cci__sisci_load(&listener->magic) >> 8 == CCI__SISCI_MAGIC >> 8)
             cci__sisci_refuse_version(ep, link);
         return 0;
     }
-    link->join.name = cci__sisci_load_long(&door->name);
+    link->join.name = cci__sisci_load_long(&listener->name);
     link->join.knows_name = 1;
     cci__sisci_seek_all(ep, link);
-    if (ep->far) return ep->far->leave_hello(link, door);
+    if (ep->far) return ep->far->leave_connect_record(link, listener);
     cci__sisci_note_owner(link);
-    for (i = 0; i < CCI__SISCI_HELLOS && !link->join.hello; i++) {
+    for (i = 0; i < CCI__SISCI_CONNECT_RECORDS && !link->join.connect_record; i++) {
         uint64_t none = 0;
-        if (__atomic_compare_exchange_n(&door->hello[i], &none, ours, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            link->join.hello = &door->hello[i];
+        if (__atomic_compare_exchange_n(&listener->connect_record[i], &none, ours, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            link->join.connect_record = &listener->connect_record[i];
     }
     /* also when others have been killed before this line */
-    (void)__atomic_fetch_add(&door->count, 1, __ATOMIC_ACQ_REL);
-    if (link->join.hello) {
-        cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
-        link->peer.knocks = 1;
+    (void)__atomic_fetch_add(&listener->count, 1, __ATOMIC_ACQ_REL);
+    if (link->join.connect_record) {
+        cci__sisci_connect_interrupt(link, cci__sisci_load(&listener->interrupt));
+        link->peer.interrupt_is_due = 1;
     }
     return link->peer.interrupt != NULL;
 }
 
 static void cci__sisci_join(cci__sisci_link *link, uint64_t now_ns) {
-    cci__sisci_leave_door(link);
+    cci__sisci_leave_listener(link);
     link->state = CCI__SISCI_JOINING;
-    link->join.retry_ns = now_ns + CCI__SISCI_PATIENCE;
+    link->join.retry_ns = now_ns + CCI__SISCI_HANDSHAKE_NS;
     if (!cci__sisci_connect_segment(link, &link->outbox.segment, link->outbox.id, cci__sisci_on_out, link))
         link->join.news.out = -1;
 }
 
-/* A client has left a hello. */
-static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t node, uint32_t client_id, uint32_t server_id) {
+/* A client has left a connect record. */
+static void cci__sisci_answer_connect_record(cci__sisci *ep, uint32_t node, uint32_t client_id, uint32_t server_id) {
     cci__sisci_link *link = client_id && server_id ? cci__sisci_new_link(ep, 0) : NULL;
     if (!link) return;
     link->peer.node = node;
@@ -9252,17 +9262,19 @@ static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t node, uint32_t clie
     cci__sisci_join(link, cci__sci_now());
 }
 
-/* Takes the hellos that are there; the rest waits while many are being answered. */
-static void cci__sisci_look_at_door(cci__sisci *ep) {
-    uint32_t count = cci__sisci_load(&ep->entrance.door->count), i;
-    if (count == ep->entrance.hellos) return;
-    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
-        uint64_t hello;
+/* Takes the connect records that are there; the rest waits while many are being answered. */
+static void cci__sisci_look_at_listener(cci__sisci *ep) {
+    uint32_t count = cci__sisci_load(&ep->entrance.listener->count), i;
+    if (count == ep->entrance.connect_records) return;
+    for (i = 0; i < CCI__SISCI_CONNECT_RECORDS; i++) {
+        uint64_t connect_record;
         if (ep->entrance.answers >= CCI__SISCI_ANSWERS) return;
-        hello = __atomic_exchange_n(&ep->entrance.door->hello[i], 0, __ATOMIC_ACQ_REL);
-        if (hello) cci__sisci_answer_hello(ep, CCI__SCI_NODE, (uint32_t)(hello >> 32), (uint32_t)hello);
+        connect_record = __atomic_exchange_n(&ep->entrance.listener->connect_record[i], 0, __ATOMIC_ACQ_REL);
+        if (connect_record)
+            cci__sisci_answer_connect_record(ep, CCI__SCI_NODE, (uint32_t)(connect_record >> 32),
+                                             (uint32_t)connect_record);
     }
-    if (!ep->far || ep->far->look_at_hellos(ep)) ep->entrance.hellos = count;
+    if (!ep->far || ep->far->look_at_connect_records(ep)) ep->entrance.connect_records = count;
 }
 
 /* Can the kernel copy from the peer's memory to ours? */
@@ -9330,9 +9342,9 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
         cci__sisci_watch(link);
     } else {
         link->told = cci__sisci_is_sleeper(ep);
-        cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
+        cci__sisci_write_word(link, CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
     }
-    cci__sisci_tell(link, CCI__SISCI_AT_READY, 1);
+    cci__sisci_write_word(link, CCI__SISCI_AT_READY, 1);
     link->state = CCI__SISCI_READY;
     if (link->peer.card.sleeps)
         cci__sisci_wake_peer(link);
@@ -9342,20 +9354,20 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     return 1;
 }
 
-/* The peer's door is connected: that is where we mark the link. 0: it is not one, or not the peer's. */
+/* The peer's listener is connected: that is where we mark the link. 0: it is not one, or not the peer's. */
 static int cci__sisci_map_marks(cci__sisci_link *link) {
     cci__sci_error_t error;
     if (link->peer.card.mark >= CCI__SISCI_MARKS || !cci__sci_is_same_peer(link->peer.segment, link->outbox.segment))
         return 0;
-    link->peer.door = (cci__sisci_door *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
-        link->peer.segment, &link->peer.map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
+    link->peer.listener = (cci__sisci_listener *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
+        link->peer.segment, &link->peer.map, 0, CCI__SISCI_LISTENER_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         link->peer.map = NULL;
-        link->peer.door = NULL;
+        link->peer.listener = NULL;
         return 0;
     }
     cci__sci_save_remote_descriptor(link->peer.segment);
-    return cci__sisci_load(&link->peer.door->magic) == CCI__SISCI_MAGIC;
+    return cci__sisci_load(&link->peer.listener->magic) == CCI__SISCI_MAGIC;
 }
 
 /* The parts come in any order; 0: the link has failed. */
@@ -9369,11 +9381,11 @@ static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
                                                           cci__sisci_on_marks, link)))
             return 0;
     }
-    if (link->join.news.marks < 0 || (link->join.news.marks > 0 && !link->peer.door && !cci__sisci_map_marks(link)))
+    if (link->join.news.marks < 0 || (link->join.news.marks > 0 && !link->peer.listener && !cci__sisci_map_marks(link)))
         return 0;
     if (link->peer.interrupt) state = cci__sisci_interrupt_state(link);
     if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) return 0;
-    return !link->out.base || (!link->mirror && !link->peer.door) || state == CCI__SCI_CONNECTING ||
+    return !link->out.base || (!link->mirror && !link->peer.listener) || state == CCI__SCI_CONNECTING ||
            link->join.news.attached == 0 || cci__sisci_close_inbox(ep, link);
 }
 
@@ -9381,7 +9393,7 @@ static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_end_handshake(ep, link);
     link->state = CCI__SISCI_OPEN;
     link->join.retry_ns = 0;
-    cci__sisci_heat(link);
+    cci__sisci_make_hot(link);
 }
 
 /* Connections that the peer ended before it went, in records that are still to be taken: what it consumed of them after
@@ -9413,8 +9425,8 @@ static int cci__sisci_change_link(cci__sisci *ep, cci__sisci_conn *conn, uint32_
     return 1;
 }
 
-/* A client seeks the server that has a name: the door of the one that is being asked has told its name, or has the rest
- * of its time for that. */
+/* A client seeks the server that has a name: the listener of the one that is being asked has told its name, or has the
+ * rest of its time for that. */
 static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek_t *seek) {
     cci__sisci_link *link = conn->link;
     uint64_t look_ns;
@@ -9422,7 +9434,7 @@ static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek
         look_ns = CCI__NEVER; /* it has been asked */
     } else if (link->join.knows_name && link->join.name == seek->name.id && link->state <= CCI__SISCI_OPEN) {
         cci__sisci_ask_to_connect(ep, conn);
-        look_ns = ep->base.now_ns + CCI__SISCI_SEEK_NS; /* is it still there? */
+        look_ns = ep->base.now_ns + CCI__SISCI_NAME_LOOK_NS; /* is it still there? */
     } else {
         conn->waits = 1;
         if ((link->join.knows_name || seek->until_ns <= ep->base.now_ns) && cci_conn_next_port(seek, ep->base.now_ns))
@@ -9464,10 +9476,10 @@ static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
 /* The peer is gone, or is not to be trusted: what it had consumed is complete, and nothing else ever will be. */
 static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_conn *conn, *next;
-    cci__sisci_see_freed(link);
+    cci__sisci_read_ack(link);
     cci__sisci_foresee_disconnects(ep, link);
     link->conns.peer_disconnects = cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 4);
-    cci__sisci_settle(ep, link);
+    cci__sisci_complete_acknowledged(ep, link);
     link->state = CCI__SISCI_LOST;
     cci__sisci_forget_server(ep, link);
     cci__sisci_drop_views(link);
@@ -9479,7 +9491,7 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
         cci__sisci_lose_conn(ep, conn);
     }
     link->is_busy |= CCI__SISCI_HAS_WORK; /* until all that had come is taken */
-    cci__sisci_heat(link);
+    cci__sisci_make_hot(link);
 }
 
 /* Lost, and it has brought all that the peer had sent: its connections are over. */
@@ -9494,8 +9506,8 @@ static void cci__sisci_end_link(cci__sisci *ep, cci__sisci_link *link) {
 /* A handshake came to nothing: a client tries again. */
 static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
     if (link->is_client) {
-        cci__sisci_take_down(link);
-        link->state = CCI__SISCI_KNOCKING;
+        cci__sisci_tear_down(link);
+        link->state = CCI__SISCI_CONNECTING;
         link->join.retry_ns = now_ns + 20 * CCI__MS;
     } else {
         cci__sisci_free_link(ep, link);
@@ -9505,28 +9517,29 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
     if (link->mirror) ep->far->step(link, now_ns);
-    if (link->peer.knocks) cci__sisci_wake_peer(link);
+    if (link->peer.interrupt_is_due) cci__sisci_wake_peer(link);
     if (link->state < CCI__SISCI_OPEN && link->is_client && link->conns.count == 0) {
         cci__sisci_free_link(ep, link);
         return;
     }
     switch (link->state) {
-    case CCI__SISCI_KNOCKING:
+    case CCI__SISCI_CONNECTING:
         if (link->join.retry_ns <= now_ns) {
-            cci__sisci_knock(ep, link);
-        } else if (link->join.news.door > 0 && cci__sisci_leave_hello(ep, link)) {
+            cci__sisci_connect_listener(ep, link);
+        } else if (link->join.news.listener > 0 && cci__sisci_leave_connect_record(ep, link)) {
             link->state = CCI__SISCI_WAITING;
-        } else if (link->join.news.door != 0) {
-            cci__sisci_leave_door(link);
+        } else if (link->join.news.listener != 0) {
+            cci__sisci_leave_listener(link);
             link->join.retry_ns = now_ns + 10 * CCI__MS;
         }
         break;
     case CCI__SISCI_WAITING:
         if (link->join.news.attached > 0)
             cci__sisci_join(link, now_ns);
-        else if (link->join.news.door < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns)
-            cci__sisci_knock(ep, link);
-        else if (link->join.retry_ns == CCI__NEVER && link->join.hello && cci__sisci_load_long(link->join.hello) == 0)
+        else if (link->join.news.listener < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns)
+            cci__sisci_connect_listener(ep, link);
+        else if (link->join.retry_ns == CCI__NEVER && link->join.connect_record &&
+                 cci__sisci_load_long(link->join.connect_record) == 0)
             link->join.retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
         break;
     case CCI__SISCI_JOINING:
@@ -9542,16 +9555,16 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
         if (link->join.news.out < 0 || link->join.news.attached < 0)
             cci__sisci_break_link(ep, link);
         else
-            cci__sisci_settle_down(link);
+            cci__sisci_leave_steps(link);
         break;
     default:
         if (link->conns.count == 0 && link->inbox.held == 0) {
             cci__sisci_free_link(ep, link);
         } else if (link->is_over && link->in.base && link->inbox.held == 0) {
-            cci__sisci_take_down(link); /* connections that the program has not closed need no memory or descriptors */
-            cci__sisci_cool(link);
+            cci__sisci_tear_down(link); /* connections that the program has not closed need no memory or descriptors */
+            cci__sisci_make_cold(link);
         } else if (!link->in.base) {
-            cci__sisci_settle_down(link);
+            cci__sisci_leave_steps(link);
         }
         break;
     }
@@ -9601,7 +9614,7 @@ static void cci__sisci_copy_words(uint64_t *to, const uint64_t *from, uint32_t l
 }
 
 /* Takes a slot for a message, and gives its number; NULL: all that were tried are being written to. */
-static cci__sisci_group_slot *cci__sisci_take_slot(cci__sisci_group *group, uint64_t *number) {
+static cci__sisci_group_slot *cci__sisci_claim_slot(cci__sisci_group *group, uint64_t *number) {
     uint32_t tries;
     for (tries = 0; tries < CCI__SISCI_GROUP_SLOTS; tries++) {
         uint64_t n = __atomic_fetch_add((uint64_t *)(void *)group->base, 1, __ATOMIC_SEQ_CST);
@@ -9619,22 +9632,22 @@ static cci__sisci_group_slot *cci__sisci_take_slot(cci__sisci_group *group, uint
     return NULL;
 }
 
-/* Rings at those who sleep. */
-static void cci__sisci_ring_bell(cci__sisci *ep, cci__sisci_group *group, uint32_t i) {
+/* Interrupts those who sleep. */
+static void cci__sisci_interrupt_receiver(cci__sisci *ep, cci__sisci_group *group, uint32_t i) {
     cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
     uint32_t number = cci__sisci_load(&receiver->interrupt);
     int state;
     if (number == 0) return;
-    if (group->bell[i] && group->bell_of[i] != number) {
+    if (group->bell[i] && group->interrupt_of[i] != number) {
         ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
         group->bell[i] = NULL;
     }
     if (!group->bell[i]) {
         group->bell[i] = cci__sci_begin_interrupt(ep->sd, number - 1);
-        group->bell_of[i] = number;
+        group->interrupt_of[i] = number;
     }
     state = group->bell[i] ? cci__sci_interrupt_state(group->bell[i]) : (int)CCI__SCI_CONNECTING;
-    group->rings[i] = group->bell[i] && state == CCI__SCI_CONNECTING;
+    group->interrupt_is_due[i] = group->bell[i] && state == CCI__SCI_CONNECTING;
     if (state == CCI__SCI_CONNECTED) {
         ep->sci->call.SCITriggerInterrupt(group->bell[i], 0, NULL);
     } else if (state != CCI__SCI_CONNECTING) { /* it is gone */
@@ -9649,7 +9662,7 @@ static void cci__sisci_wake_group(cci__sisci *ep, cci__sisci_group *group) {
     CCI__SCI_FENCE(SEQ_CST); /* the message before this, the sleepers' words after */
     for (i = 0; i < CCI__SISCI_RECEIVERS; i++)
         if (__atomic_load_n(&cci__sisci_receiver_at(group, i)->sleeps, __ATOMIC_RELAXED) != 0)
-            cci__sisci_ring_bell(ep, group, i);
+            cci__sisci_interrupt_receiver(ep, group, i);
 }
 
 /* Whoever is too slow loses it. */
@@ -9657,7 +9670,7 @@ static void cci__sisci_send_to_group(cci__sisci *ep, cci__sisci_group *group, co
                                      uint32_t length) {
     cci__sisci_group_slot *slot;
     uint64_t number;
-    if (!group->base || (slot = cci__sisci_take_slot(group, &number)) == NULL) return;
+    if (!group->base || (slot = cci__sisci_claim_slot(group, &number)) == NULL) return;
     if (length > 0) group->words[(length - 1) / 8] = 0;
     cci__sisci_gather((uint8_t *)group->words, data, count);
     __atomic_store_n(&slot->length, length, __ATOMIC_RELAXED);
@@ -9681,7 +9694,7 @@ static int cci__sisci_copy_slot(const cci__sisci_group_slot *slot, uint64_t numb
 }
 
 /* Message `number` of a group, if it is there. */
-static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, uint64_t number) {
+static int cci__sisci_receive_from_group(cci__sisci *ep, cci__sisci_group *group, uint64_t number) {
     const cci__sisci_group_slot *slot = cci__sisci_slot_of(group, number);
     uint64_t state = cci__sisci_load_long(&slot->number);
     uint32_t length = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
@@ -9715,12 +9728,12 @@ static uint64_t cci__sisci_look_at_group(cci__sisci_group *group) {
 }
 
 /* Takes what has come, up to a batch; how much it was. One that is late does not keep others back. */
-static int cci__sisci_hear_group(cci__sisci *ep, cci__sisci_group *group) {
+static int cci__sisci_receive_group(cci__sisci *ep, cci__sisci_group *group) {
     uint64_t next = cci__sisci_look_at_group(group), n;
     int count = 0, status = CCI__SISCI_TAKEN;
     for (n = group->tail; n != next && count < CCI__SISCI_BATCH; n++) {
         if (group->taken[n % CCI__SISCI_GROUP_SLOTS]) continue;
-        status = cci__sisci_take_from_group(ep, group, n);
+        status = cci__sisci_receive_from_group(ep, group, n);
         if (status == CCI__SISCI_STALLED) break;
         if (status == CCI__SISCI_TAKEN) {
             group->taken[n % CCI__SISCI_GROUP_SLOTS] = 1;
@@ -9736,16 +9749,16 @@ static int cci__sisci_hear_group(cci__sisci *ep, cci__sisci_group *group) {
     return count;
 }
 
-static int cci__sisci_hear_groups(cci__sisci *ep) {
+static int cci__sisci_receive_groups(cci__sisci *ep) {
     cci__sisci_group *group;
     int count = 0;
     for (group = ep->groups; group; group = group->next)
-        if (group->base && cci__sisci_receives(group)) count += cci__sisci_hear_group(ep, group);
+        if (group->base && cci__sisci_receives(group)) count += cci__sisci_receive_group(ep, group);
     return count > 0;
 }
 
 /* Tells senders that they must interrupt from now on, or that they need not any more. */
-static void cci__sisci_tell_groups(cci__sisci *ep, int sleeps) {
+static void cci__sisci_announce_sleep_to_groups(cci__sisci *ep, int sleeps) {
     cci__sisci_group *group;
     for (group = ep->groups; group; group = group->next) {
         if (group->base && group->place && group->told != sleeps) {
@@ -9778,7 +9791,7 @@ static int cci__sisci_must_look(const cci__sisci *ep) {
 }
 
 /* A place among those who are woken: there is none if this endpoint never sleeps. */
-static void cci__sisci_take_place(cci__sisci *ep, cci__sisci_group *group) {
+static void cci__sisci_claim_place(cci__sisci *ep, cci__sisci_group *group) {
     uint32_t i;
     for (i = 0; i < CCI__SISCI_RECEIVERS && cci__sisci_is_sleeper(ep) && !group->place; i++) {
         cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
@@ -9789,12 +9802,12 @@ static void cci__sisci_take_place(cci__sisci *ep, cci__sisci_group *group) {
     }
 }
 
-static void cci__sisci_silence_bells(cci__sisci *ep, cci__sisci_group *group) {
+static void cci__sisci_disconnect_receivers(cci__sisci *ep, cci__sisci_group *group) {
     uint32_t i;
     for (i = 0; i < CCI__SISCI_RECEIVERS; i++) {
         if (group->bell[i]) ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
         group->bell[i] = NULL;
-        group->rings[i] = 0;
+        group->interrupt_is_due[i] = 0;
     }
 }
 
@@ -9805,7 +9818,7 @@ static void cci__sisci_unmap_group(cci__sisci *ep, cci__sisci_group *group) {
         cci__sisci_store(&receiver->sleeps, 0);
         (void)cci__sisci_swap_word(&receiver->interrupt, ep->entrance.interrupt_number + 1, 0);
     }
-    cci__sisci_silence_bells(ep, group);
+    cci__sisci_disconnect_receivers(ep, group);
     if (group->base)
         ep->sci->call.SCIUnmapSegment(group->map, 0, NULL);
     else
@@ -9845,7 +9858,7 @@ static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
     group->tail = cci__sisci_load_long(base);
     memset(group->taken, 0, sizeof group->taken);
     ep->links.handshakes--;
-    if (cci__sisci_receives(group)) cci__sisci_take_place(ep, group);
+    if (cci__sisci_receives(group)) cci__sisci_claim_place(ep, group);
     if (group->conn->conn.state == CCI_CONN_CONNECTING) {
         cci__sisci_opened(ep, group->conn);
         cci__sisci_post_event(ep, group->conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
@@ -9886,7 +9899,7 @@ static void cci__sisci_step_groups(cci__sisci *ep) {
             continue;
         }
         for (i = 0; i < CCI__SISCI_RECEIVERS; i++)
-            if (group->rings[i]) cci__sisci_ring_bell(ep, group, i);
+            if (group->interrupt_is_due[i]) cci__sisci_interrupt_receiver(ep, group, i);
     }
 }
 
@@ -9969,7 +9982,7 @@ static uint32_t cci__sisci_stall_word(const cci__sisci_link *link) {
 }
 
 static int cci__sisci_is_stalled(const cci__sisci_link *link) {
-    return cci__sisci_stall_word(link) == link->out.freed * 2 + 1;
+    return cci__sisci_stall_word(link) == link->out.acknowledged * 2 + 1;
 }
 
 /* The client's patience or the keepalive time of a connection is over. */
@@ -9994,11 +10007,11 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     }
     if (conn->conn.state == CCI_CONN_CONNECTING) {
         cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
-        if (link->state != CCI__SISCI_OPEN || conn->owes == CCI__SISCI_REQUEST || conn->waits) {
+        if (link->state != CCI__SISCI_OPEN || conn->control_type == CCI__SISCI_REQUEST || conn->waits) {
             cci__sisci_close_conn(ep, conn);
         } else {
             conn->closing = 1;
-            cci__sisci_owe(ep, conn, CCI__SISCI_CANCEL);
+            cci__sisci_queue_control(ep, conn, CCI__SISCI_CANCEL);
         }
         return;
     }
@@ -10006,8 +10019,8 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
         if (conn->conn.keepalive_us) cci__sisci_post_keepalive(&ep->base, &conn->conn);
         return;
     }
-    cci__sisci_see_freed(link);
-    if (conn->pinged && (int32_t)(link->out.freed - conn->ping_end) < 0 && !cci__sisci_is_stalled(link)) {
+    cci__sisci_read_ack(link);
+    if (conn->pinged && (int32_t)(link->out.acknowledged - conn->ping_end) < 0 && !cci__sisci_is_stalled(link)) {
         cci__sisci_post_keepalive(&ep->base, &conn->conn);
         return;
     }
@@ -10024,8 +10037,8 @@ static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__si
     conn->ended = 1;
     conn->closed_at = link->in.tail;
     cci__sisci_fail_ops(link, conn, status);
-    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
-    cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
+    cci__sisci_write_word(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
+    cci__sisci_queue_control(ep, conn, CCI__SISCI_DISCONNECT);
     cci__sisci_end_conn(ep, conn, CCI_ETIMEDOUT);
 }
 
@@ -10033,21 +10046,21 @@ static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_c
 
 /* [4.1.4.1] The receiver had no buffer for a message until its time was over: the message ends with CCI_ERR_RNR and,
  * on an ordered connection, all behind it. Of those in the ring the peer says whether it delivered them before it
- * saw that they are withdrawn. */
-static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *from) {
+ * saw that they are cancelled. */
+static void cci__sisci_cancel_behind(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *from) {
     cci__sisci_conn *conn = from->conn;
     cci_list_t *at;
     int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO, resumes = 0;
     for (at = &from->node; at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (op->conn != conn || op->withdrawn || (op->item && !op->item->has_message)) continue;
-        op->withdrawn = 1;
+        if (op->conn != conn || op->is_cancelled || (op->item && !op->item->has_message)) continue;
+        op->is_cancelled = 1;
         op->deadline_ns = cci__sisci_new_deadline(ep, conn);
         if (op->has_record) {
             resumes = is_ordered;
-            cci__sisci_tell(link,
-                            CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
-                            op->word | CCI__SISCI_VOID);
+            cci__sisci_write_word(
+                link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
+                op->word | CCI__SISCI_CANCELLED);
             cci__sisci_touch(link);
         } else if (op->item) {
             op->item->op = NULL;
@@ -10060,7 +10073,7 @@ static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisc
         if (!is_ordered) break;
     }
     if (is_ordered) conn->unready |= CCI__SISCI_UNREADY;
-    if (resumes) cci__sisci_owe(ep, conn, CCI__SISCI_RESUME);
+    if (resumes) cci__sisci_queue_control(ep, conn, CCI__SISCI_RESUME);
 }
 
 static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn) {
@@ -10082,7 +10095,7 @@ static int cci__sisci_late_status(const cci__sisci *ep, const cci__sisci_link *l
 typedef struct cci__sisci_late {
     uint64_t earliest_ns;
     cci__sisci_conn *conn;
-    cci__sisci_op *op; /* that can be withdrawn, or NULL */
+    cci__sisci_op *op; /* that can be cancelled, or NULL */
     int status;
 } cci__sisci_late;
 
@@ -10101,7 +10114,7 @@ static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__si
         if (cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
             late->status = cci__sisci_late_status(
                 ep, link, op->conn, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
-            late->op = late->status == CCI_ERR_RNR && !op->withdrawn ? op : NULL;
+            late->op = late->status == CCI_ERR_RNR && !op->is_cancelled ? op : NULL;
             return 1;
         }
     }
@@ -10124,12 +10137,12 @@ static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci_
     for (at = link->conns.silent.next; at != &link->conns.silent; at = next) {
         cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, state_node);
         next = at->next;
-        if ((int32_t)(link->out.freed - conn->silent_end) >= 0) {
+        if ((int32_t)(link->out.acknowledged - conn->silent_end) >= 0) {
             cci__list_remove(&conn->state_node);
             cci__list_init(&conn->state_node);
             continue;
         }
-        if ((int32_t)(link->out.freed - conn->silent_mark) >= 0) { /* the peer gets on */
+        if ((int32_t)(link->out.acknowledged - conn->silent_mark) >= 0) { /* the peer gets on */
             conn->silent_mark = conn->silent_end;
             conn->conn.deadline_ns = 0;
         }
@@ -10148,9 +10161,9 @@ static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci_
 /* A peer that had no buffer since the last look says so still: its word names the last record that waited. */
 static void cci__sisci_note_stall(const cci__sisci *ep, cci__sisci_link *link) {
     uint32_t word;
-    cci__sisci_see_freed(link);
+    cci__sisci_read_ack(link);
     word = cci__sisci_stall_word(link);
-    if (word != link->stall.peer_word || word == link->out.freed * 2 + 1) link->stall.peer_ns = ep->base.now_ns;
+    if (word != link->stall.peer_word || word == link->out.acknowledged * 2 + 1) link->stall.peer_ns = ep->base.now_ns;
     link->stall.peer_word = word;
 }
 
@@ -10178,7 +10191,7 @@ static uint64_t cci__sisci_give_time(cci__sisci *ep, cci__sisci_link *link) {
     return late.earliest_ns;
 }
 
-/* Withdraws what has no more time, or breaks its connection; gives the next deadline. */
+/* Cancels what has no more time, or breaks its connection; gives the next deadline. */
 static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_late late;
     for (;;) {
@@ -10189,7 +10202,7 @@ static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
             !cci__sisci_look_at_silent(ep, link, &late))
             return late.earliest_ns;
         if (late.op)
-            cci__sisci_withdraw(ep, link, late.op);
+            cci__sisci_cancel_behind(ep, link, late.op);
         else
             cci__sisci_break_conn(ep, link, late.conn, late.status);
     }
@@ -10208,12 +10221,12 @@ static void cci__sisci_close_idle(cci__sisci *ep) {
             cci__list_init(&link->idle);
             continue;
         }
-        cci__sisci_see_freed(link);
+        cci__sisci_read_ack(link);
         if (link->idle_ns > ep->base.now_ns || link->inbox.held > 0 || link->items ||
-            !cci__list_empty(&link->conns.owing) || link->out.freed != link->out.head ||
+            !cci__list_empty(&link->conns.control) || link->out.acknowledged != link->out.head ||
             cci__sisci_read_record(link, &record)) {
             ep->times.idle_ns =
-                cci__min64(ep->times.idle_ns, cci__max64(link->idle_ns, ep->base.now_ns + CCI__SISCI_IDLE / 4));
+                cci__min64(ep->times.idle_ns, cci__max64(link->idle_ns, ep->base.now_ns + CCI__SISCI_LINK_IDLE_NS / 4));
             continue;
         }
         cci__sisci_free_link(ep, link);
@@ -10293,8 +10306,8 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
 static void cci__sisci_look_at_device(cci__sisci *ep) {
     cci_list_t *at, *next;
     uint64_t now_ns;
-    cci__sisci_hear(ep);
-    cci__sisci_look_at_door(ep);
+    cci__sisci_run_callbacks(ep);
+    cci__sisci_look_at_listener(ep);
     cci__sisci_step_groups(ep);
     now_ns = cci__sci_now();
     for (at = ep->links.steps.next; at != &ep->links.steps; at = next) {
@@ -10323,12 +10336,12 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
     }
     if (count == 0 && !cci__list_empty(&link->due)) cci__sisci_acknowledge(link);
     if (link->state == CCI__SISCI_OPEN) {
-        if (link->rma.views && link->rma.views->is_asking) cci__sisci_hear_grant(link);
+        if (link->rma.views && link->rma.views->is_asking) cci__sisci_receive_grant(link);
         if (!cci__list_empty(&link->ops)) {
-            cci__sisci_settle(ep, link);
+            cci__sisci_complete_acknowledged(ep, link);
             link->idle_rounds = 0;
         }
-        if (link->items || !cci__list_empty(&link->conns.owing)) {
+        if (link->items || !cci__list_empty(&link->conns.control)) {
             cci__sisci_advance(ep, link);
             link->idle_rounds = 0;
         }
@@ -10336,13 +10349,13 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
     } /* through an adapter there are no marks */
     if (CCI__UNLIKELY(cci__sisci_is_drained(link))) cci__sisci_end_link(ep, link);
     link->is_busy = !cci__list_empty(&link->due) ? CCI__SISCI_IS_DUE : 0u;
-    if (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.owing) ||
+    if (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.control) ||
         (link->rma.views && link->rma.views->is_asking))
         link->is_busy |= CCI__SISCI_HAS_WORK;
     /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
     if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->links.hot_count > CCI__SISCI_HOT &&
         (link->told || !cci__sisci_is_sleeper(ep)))
-        cci__sisci_cool(link);
+        cci__sisci_make_cold(link);
     return count > 0;
 }
 
@@ -10355,10 +10368,10 @@ static inline int cci__sisci_is_quiet(const cci__sisci_link *link) {
 static void cci__sisci_wake_up(cci__sisci *ep) {
     cci_list_t *at, *next;
     ep->sleep.is_asleep = 0;
-    cci__sisci_take_interrupts(ep);
-    cci__sisci_tell_groups(ep, 0);
+    cci__sisci_consume_interrupts(ep);
+    cci__sisci_announce_sleep_to_groups(ep, 0);
     if (!ep->far) {
-        cci__sisci_store(&ep->entrance.door->sleeps, 0);
+        cci__sisci_store(&ep->entrance.listener->sleeps, 0);
         return;
     }
     for (at = ep->links.cold.next; at != &ep->links.cold; at = next) {
@@ -10379,7 +10392,7 @@ static int cci__sisci_look_around(cci__sisci *ep, uint32_t round) {
         ep->rounds = 32;
     if (round == 0 || ep->sleep.is_asleep || ep->links.handshakes > 0 || now_ns >= ep->times.look_ns) {
         cci__sisci_look_at_device(ep);
-        ep->times.look_ns = now_ns + CCI__SISCI_LOOK;
+        ep->times.look_ns = now_ns + CCI__SISCI_DEVICE_LOOK_NS;
     }
     if (ep->sleep.is_asleep) cci__sisci_wake_up(ep);
     return (round & 31) == 0 && now_ns >= ep->times.scan_ns;
@@ -10407,7 +10420,7 @@ static void cci__sisci_look_at_stuck(cci__sisci *ep) {
             cci__sisci_link *link = CCI__CONTAINER(ep->links.stuck.next, cci__sisci_link, stall.node);
             cci__list_remove(&link->stall.node);
             cci__list_init(&link->stall.node);
-            cci__sisci_heat(link);
+            cci__sisci_make_hot(link);
         }
     } while (!is_last && !cci__list_empty(&ep->links.stuck));
     ep->is_short = !cci__list_empty(&ep->links.stuck);
@@ -10443,7 +10456,7 @@ static void cci__sisci_leave_soon(cci__sisci_link *link) {
 
 /* Looks at the links that one word of marks tells of; how many. */
 static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came) {
-    uint64_t bits = __atomic_exchange_n(&ep->entrance.door->marks[word], 0, __ATOMIC_SEQ_CST);
+    uint64_t bits = __atomic_exchange_n(&ep->entrance.listener->marks[word], 0, __ATOMIC_SEQ_CST);
     uint32_t count = 0;
     for (; bits; bits &= bits - 1, count++) {
         uint32_t number = word * 64 + cci__ctz64(bits);
@@ -10451,7 +10464,7 @@ static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came)
         if (link) {
             link->is_watched = 0; /* its peer will not mark it again */
             if (!cci__sisci_is_quiet(link)) *came |= cci__sisci_serve(ep, link);
-            cci__sisci_heat(link);
+            cci__sisci_make_hot(link);
             if (ep->marks.count > CCI__SISCI_FEW) cci__sisci_leave_soon(link);
         }
     }
@@ -10465,7 +10478,7 @@ static int cci__sisci_follow_marks(cci__sisci *ep) {
     ep->marks.at = 0;
     for (i = 0; i < words && count < CCI__SISCI_MARKED_BATCH; i++) {
         uint32_t word = begin + i < words ? begin + i : begin + i - words;
-        if (__atomic_load_n(&ep->entrance.door->marks[word], __ATOMIC_RELAXED) != 0) {
+        if (__atomic_load_n(&ep->entrance.listener->marks[word], __ATOMIC_RELAXED) != 0) {
             count += cci__sisci_follow_word(ep, word, &came);
             ep->marks.at = word + 1;
         }
@@ -10476,15 +10489,16 @@ static int cci__sisci_follow_marks(cci__sisci *ep) {
 static int cci__sisci_has_marks(const cci__sisci *ep) {
     uint32_t i, words = ep->far ? 0 : (ep->marks.count + 63) / 64;
     for (i = 0; i < words; i++)
-        if (__atomic_load_n(&ep->entrance.door->marks[i], __ATOMIC_RELAXED) != 0) return 1;
+        if (__atomic_load_n(&ep->entrance.listener->marks[i], __ATOMIC_RELAXED) != 0) return 1;
     return 0;
 }
 
-/* A record that can be taken. One that waits can be when the peer has withdrawn it, unless that is known already. */
+/* A record that can be taken. One that waits can be when the peer has cancelled it, unless that is known already. */
 static int cci__sisci_has_record(const cci__sisci_link *link) {
     const uint8_t *line = cci__sisci_next_line(link);
     return cci__sisci_load(line) == link->in.tail * 2 + 1 &&
-           (!cci__sisci_is_stuck(link) || (!link->stall.is_answering && (cci__sisci_load(line + 4) & CCI__SISCI_VOID)));
+           (!cci__sisci_is_stuck(link) ||
+            (!link->stall.is_answering && (cci__sisci_load(line + 4) & CCI__SISCI_CANCELLED)));
 }
 
 /* Something has come, or an acknowledgement that somebody waits for. */
@@ -10492,7 +10506,7 @@ static int cci__sisci_has_work(cci__sisci_link *link) {
     if (link->state < CCI__SISCI_OPEN || !link->in.base) return 0;
     return cci__sisci_has_record(link) || cci__sisci_is_drained(link) ||
            (cci__sisci_wants_acks(link) &&
-            (int32_t)(cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK) - link->out.freed) > 0);
+            (int32_t)(cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK) - link->out.acknowledged) > 0);
 }
 
 /* How many links are looked at in each call, however idle. With many of them a mark costs less than the looks. */
@@ -10511,7 +10525,7 @@ static void cci__sisci_leave_quiet_ones(cci__sisci *ep) {
         if (link->mirror || !cci__list_empty(&link->due) || cci__sisci_has_work(link) || cci__sisci_can_move(link))
             continue;
         if (link->is_watched || link->state != CCI__SISCI_OPEN)
-            cci__sisci_cool(link);
+            cci__sisci_make_cold(link);
         else
             cci__sisci_watch(link);
     }
@@ -10535,7 +10549,7 @@ static int cci__sisci_pump(cci__sisci *ep) {
     came = cci__sisci_serve_hot(ep);
     if (!cci__list_empty(&ep->links.cold) || (ep->marks.count > 0 && cci__sisci_is_sleeper(ep)))
         came |= cci__sisci_follow_marks(ep);
-    if (ep->groups) came |= cci__sisci_hear_groups(ep);
+    if (ep->groups) came |= cci__sisci_receive_groups(ep);
     if (!cci__list_empty(&ep->links.cold) && (ep->far || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
     if (ep->links.hot_count > cci__sisci_most_hot(ep)) cci__sisci_leave_quiet_ones(ep);
     if (CCI__UNLIKELY(is_late)) (void)cci__sisci_timers(ep);
@@ -10582,7 +10596,7 @@ static int cci__sisci_is_due(cci__sisci *ep) {
 }
 
 /* Tells a peer that it must interrupt from now on; 0: it can't be told. */
-static int cci__sisci_tell_sleep(cci__sisci_link *link) {
+static int cci__sisci_announce_sleep(cci__sisci_link *link) {
     if (!link->mirror) {
         if (link->out.base && (link->state == CCI__SISCI_READY || link->state == CCI__SISCI_OPEN))
             cci__sisci_watch(link);
@@ -10590,19 +10604,19 @@ static int cci__sisci_tell_sleep(cci__sisci_link *link) {
     }
     if (!link->told && link->state == CCI__SISCI_OPEN) {
         link->told = 1;
-        cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 1);
+        cci__sisci_write_word(link, CCI__SISCI_AT_SLEEP, 1);
     }
     return link->ep->far->confirm_sleep(link);
 }
 
 /* Tells all peers that they must interrupt from now on; 0 if something came meanwhile. */
-static int cci__sisci_lie_down(cci__sisci *ep) {
+static int cci__sisci_announce_sleep_to_all(cci__sisci *ep) {
     cci_list_t *at;
     if (ep->returned) return 0;
     for (at = ep->links.hot.next; at != &ep->links.hot; at = at->next)
-        if (!cci__sisci_tell_sleep(CCI__CONTAINER(at, cci__sisci_link, node))) return 0;
-    if (!ep->far) cci__sisci_store(&ep->entrance.door->sleeps, 1);
-    cci__sisci_tell_groups(ep, 1);
+        if (!cci__sisci_announce_sleep(CCI__CONTAINER(at, cci__sisci_link, node))) return 0;
+    if (!ep->far) cci__sisci_store(&ep->entrance.listener->sleeps, 1);
+    cci__sisci_announce_sleep_to_groups(ep, 1);
     CCI__SCI_FENCE(SEQ_CST); /* the words before this, the peers' stores after */
     if (cci__sisci_groups_have_work(ep) || cci__sisci_has_marks(ep)) return 0;
     for (at = ep->links.hot.next; at != &ep->links.hot; at = at->next) {
@@ -10654,14 +10668,14 @@ static void cci__sisci_arm(cci__endpoint_t *base) {
     }
     if (ep->device.progress_thread) {
         if (ep->base.has_fd) cci__sisci_set_readable(ep, 0);
-        if (ep->sleep.thread_sleeps && !cci__sisci_lie_down(ep)) cci__sisci_wake_thread(base);
+        if (ep->sleep.thread_sleeps && !cci__sisci_announce_sleep_to_all(ep)) cci__sisci_wake_thread(base);
         return;
     }
     if (!ep->base.has_fd) return;
     for (tries = 0; tries < 4; tries++) {
         uint64_t deadline_ns = cci__sisci_timers(ep);
         if (cci__sisci_is_due(ep)) break;
-        if (cci__sisci_lie_down(ep)) {
+        if (cci__sisci_announce_sleep_to_all(ep)) {
             cci__sisci_flush(ep);
             ep->sleep.is_asleep = 1;
             cci__sisci_set_readable(ep, 0);
@@ -10686,7 +10700,7 @@ static void cci__sisci_help(void *arg) {
         deadline_ns = cci__sisci_timers(ep);
         if (ep->base.has_fd) cci__sisci_set_readable(ep, cci__sisci_is_due(ep));
         cci__sisci_acknowledge_all(ep);
-        if (idle < 8 || !cci__sisci_lie_down(ep)) {
+        if (idle < 8 || !cci__sisci_announce_sleep_to_all(ep)) {
             cci__sisci_flush(ep);
             cci__sisci_unlock(ep);
             (void)sched_yield();
@@ -10740,9 +10754,9 @@ static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
 /* ==================================================================================================================
  * >>sisci-cci-endpoint
  *
- * An endpoint is one allocation, a SISCI device, the segment of its door with an interrupt, and slabs that come later.
- * cci__sisci_free() ends one that was made in part, too. The lock is not needed before others know the endpoint, nor
- * once its thread has ended.
+ * An endpoint is one allocation, a SISCI device, the segment of its listener with an interrupt, and slabs that come
+ * later. cci__sisci_free() ends one that was made in part, too. The lock is not needed before others know the endpoint,
+ * nor once its thread has ended.
  * ================================================================================================================== */
 
 static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
@@ -10767,7 +10781,7 @@ static uint32_t cci__sisci_number(const char *text) {
 }
 
 /* Says in the log what there is not enough of for an endpoint. */
-static int cci__sisci_lack(const char *what, int status) {
+static int cci__sisci_report_lack(const char *what, int status) {
     char text[200];
     snprintf(text, sizeof text, "sisci: no endpoint for lack of %s%s%s", what, errno ? ": " : "",
              errno ? strerror(errno) : "");
@@ -10775,31 +10789,32 @@ static int cci__sisci_lack(const char *what, int status) {
     return status;
 }
 
-static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
+static int cci__sisci_open_listener(cci__sisci *ep, const char *service) {
     cci__sci_error_t error;
     char port[6];
     uint64_t name =
         cci_conn_named_port(service, service ? cci_service_name(ep->base.api.pub.device, service) : NULL, port);
     uint32_t id = service ? cci__sisci_number(name ? port : service) : ep->device.service;
     if (service && id == 0) return CCI_EINVAL;
-    error = cci__sisci_make_segment(ep, &ep->entrance.segment, &id, CCI__SISCI_DOOR_SIZE, cci__sisci_on_visit, NULL);
+    error =
+        cci__sisci_make_segment(ep, &ep->entrance.segment, &id, CCI__SISCI_LISTENER_SIZE, cci__sisci_on_visit, NULL);
     if (error != CCI__SCI_ERR_OK) {
         return error == CCI__SCI_ERR_SEGMENTID_USED
                    ? (int)CCI_EBUSY
-                   : cci__sisci_lack("shared memory, or descriptors for it", CCI_ERROR);
+                   : cci__sisci_report_lack("shared memory, or descriptors for it", CCI_ERROR);
     }
     ep->entrance.service = id;
-    ep->entrance.door = (cci__sisci_door *)ep->sci->call.SCIMapLocalSegment(ep->entrance.segment, &ep->entrance.map, 0,
-                                                                            CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
+    ep->entrance.listener = (cci__sisci_listener *)ep->sci->call.SCIMapLocalSegment(
+        ep->entrance.segment, &ep->entrance.map, 0, CCI__SISCI_LISTENER_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->entrance.map = NULL;
-        return cci__sisci_lack("address space", CCI_ENOMEM);
+        return cci__sisci_report_lack("address space", CCI_ENOMEM);
     }
-    if (ep->far) memset(ep->entrance.door, 0, CCI__SISCI_DOOR_SIZE);
-    if (!cci__sisci_make_interrupt(ep)) return cci__sisci_lack("descriptors for an interrupt", CCI_ERROR);
-    ep->entrance.door->interrupt = ep->entrance.interrupt_number;
-    ep->entrance.door->name = name;
-    cci__sisci_store(&ep->entrance.door->magic, CCI__SISCI_MAGIC);
+    if (ep->far) memset(ep->entrance.listener, 0, CCI__SISCI_LISTENER_SIZE);
+    if (!cci__sisci_make_interrupt(ep)) return cci__sisci_report_lack("descriptors for an interrupt", CCI_ERROR);
+    ep->entrance.listener->interrupt = ep->entrance.interrupt_number;
+    ep->entrance.listener->name = name;
+    cci__sisci_store(&ep->entrance.listener->magic, CCI__SISCI_MAGIC);
     return cci__sisci_offer(ep, ep->entrance.segment) ? CCI_SUCCESS : CCI_ERROR;
 }
 
@@ -10854,7 +10869,7 @@ static void cci__sisci_free(cci__sisci *ep) {
     }
     cci__sisci_remove_shared(ep, &ep->rma.registry);
     if (ep->entrance.map) ep->sci->call.SCIUnmapSegment(ep->entrance.map, 0, &error);
-    if (ep->entrance.segment) cci__sisci_remove_door(ep);
+    if (ep->entrance.segment) cci__sisci_remove_listener(ep);
     cci__sisci_close_sd(ep);
     for (block = ep->pools.slabs; block;) {
         cci__sisci_memory *next = block->next;
@@ -10872,16 +10887,17 @@ static int cci__sisci_start(cci__sisci *ep, const char *service) {
     errno = 0;
     status = cci__sisci_open_sd(ep);
     if (status != CCI_SUCCESS) return status;
-    status = cci__sisci_open_door(ep, service);
+    status = cci__sisci_open_listener(ep, service);
     if (status != CCI_SUCCESS) return status;
-    if (!cci__sisci_allocate(ep, keys)) return cci__sisci_lack("memory", CCI_ENOMEM);
-    return cci__sisci_open_handle(ep) ? (int)CCI_SUCCESS : cci__sisci_lack("descriptors for an OS handle", CCI_ERROR);
+    if (!cci__sisci_allocate(ep, keys)) return cci__sisci_report_lack("memory", CCI_ENOMEM);
+    return cci__sisci_open_handle(ep) ? (int)CCI_SUCCESS
+                                      : cci__sisci_report_lack("descriptors for an OS handle", CCI_ERROR);
 }
 
 static const cci_endpoint_ops_t *cci__sisci_ops(void);
 static const cci__engine_t *cci__sisci_engine(void);
 
-/* The rest is closed by the software SISCI beneath, which hears of fork() by itself. */
+/* The rest is closed by the software SISCI beneath, which learns of fork() by itself. */
 static void cci__sisci_forked(cci_endpoint_base_t *base) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     int fd[3], i;
@@ -10947,11 +10963,11 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
 }
 
 /* The peers learn that their connections were closed. */
-static void cci__sisci_tell_leaving(cci_list_t *links) {
+static void cci__sisci_announce_end(cci_list_t *links) {
     cci_list_t *at;
     for (at = links->next; at != links; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN) cci__sisci_tell(link, CCI__SISCI_AT_LEFT, 1);
+        if (link->state == CCI__SISCI_OPEN) cci__sisci_write_word(link, CCI__SISCI_AT_LEFT, 1);
     }
 }
 
@@ -10961,8 +10977,8 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci_lock(ep);
     (void)cci__sisci_pump(ep); /* what has arrived already is taken, and said to be */
     cci__sisci_acknowledge_all(ep);
-    cci__sisci_tell_leaving(&ep->links.hot);
-    cci__sisci_tell_leaving(&ep->links.cold);
+    cci__sisci_announce_end(&ep->links.hot);
+    cci__sisci_announce_end(&ep->links.cold);
     cci__sisci_flush(ep);
     cci__sisci_unlock(ep);
     cci__sisci_free(ep);
@@ -10979,13 +10995,13 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
 /* Keeps the data of an answer until its record is in the peer's inbox; a status. */
 static int cci__sisci_keep_answer(cci__sisci *ep, cci__sisci_conn *conn, const void *data, uint32_t data_len) {
     cci_conn_answer_t *answer;
-    if (ep->answers_kept >= CCI__SISCI_REQUESTS) return CCI_ENOBUFS;
+    if (ep->kept_answers >= CCI__SISCI_REQUESTS) return CCI_ENOBUFS;
     answer = (cci_conn_answer_t *)cci_alloc(sizeof *answer + data_len);
     if (!answer) return CCI_ENOMEM;
     memcpy(answer + 1, data, data_len);
     conn->data = answer;
     conn->data_len = (uint16_t)data_len;
-    ep->answers_kept++;
+    ep->kept_answers++;
     return CCI_SUCCESS;
 }
 
@@ -11008,13 +11024,13 @@ static int cci__sisci_decide(cci__endpoint_t *base, cci_evq_event_t *request, in
         cci__sisci_close_conn(ep, conn);
     } else if (accepts) {
         conn->conn.state = CCI_CONN_ACCEPTED;
-        cci__sisci_owe(ep, conn, CCI__SISCI_ACCEPT);
+        cci__sisci_queue_control(ep, conn, CCI__SISCI_ACCEPT);
     } else {
         conn->conn.state = CCI_CONN_REJECTED;
         conn->closing = 1;
         cci__list_remove(&conn->state_node);
         cci__list_init(&conn->state_node);
-        cci__sisci_owe(ep, conn, CCI__SISCI_REJECT);
+        cci__sisci_queue_control(ep, conn, CCI__SISCI_REJECT);
     }
     return CCI_SUCCESS;
 }
@@ -11036,7 +11052,7 @@ static int cci__sisci_parse(const char *address, uint32_t *node, uint32_t *servi
 /* NULL when there is neither a link nor the memory or the descriptor for one. */
 static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node, uint32_t service) {
     cci__sisci_link *link = cci__sisci_link_to(ep, node, service);
-    if (link && link->state == CCI__SISCI_KNOCKING && !link->in.base && link->conns.count == 0) {
+    if (link && link->state == CCI__SISCI_CONNECTING && !link->in.base && link->conns.count == 0) {
         cci_log(CCI_LOG_ERROR, "no memory or descriptor for a new link");
         cci__sisci_free_link(ep, link);
         return NULL;
@@ -11165,9 +11181,9 @@ static void cci__sisci_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
     } else if (of->state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
         conn->closing = 1;
         conn->closed_at = link->in.tail;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
-        cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
-    } else if (conn->owes && link->state == CCI__SISCI_OPEN) {
+        cci__sisci_write_word(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
+        cci__sisci_queue_control(ep, conn, CCI__SISCI_DISCONNECT);
+    } else if (conn->control_type && link->state == CCI__SISCI_OPEN) {
         conn->closing = 1; /* when the peer has been told */
     } else {
         cci__sisci_close_conn(ep, conn);
@@ -11310,14 +11326,14 @@ static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci
     else if ((++ep->given & 31) == 0)
         return NULL;
     if (link->batch == 1) cci__sisci_expect_answer(link);
-    event = cci__sisci_take_short(ep, link, line);
+    event = cci__sisci_receive_short(ep, link, line);
     if (!event) return NULL;
     event->next = NULL;
     link->batch = 2;
     link->is_watched = 0;
     ep->received_total++;
     ep->taken_total++;
-    cci__sisci_owe_ack(ep, link, begun);
+    cci__sisci_schedule_ack(ep, link, begun);
     cci__sisci_flush(ep);
     return event;
 }
@@ -11383,7 +11399,7 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
 /* The next record is there: what was taken is acknowledged behind that, unless it is much. */
 static int cci__sisci_more_comes(const cci__sisci *ep) {
     const cci__sisci_link *link = ep->links.only;
-    return link && link->in.tail - link->told_tail < 2 * CCI__SISCI_BATCH && !cci__sisci_is_stuck(link) &&
+    return link && link->in.tail - link->acknowledged < 2 * CCI__SISCI_BATCH && !cci__sisci_is_stuck(link) &&
            cci__sisci_load(cci__sisci_next_line(link)) == link->in.tail * 2 + 1;
 }
 
@@ -11523,16 +11539,16 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
     return CCI_SUCCESS;
 }
 
-/* Ordered: the program has not heard yet that messages were withdrawn. What it sends meanwhile ends likewise, in its
+/* Ordered: the program has not heard yet that messages were cancelled. What it sends meanwhile ends likewise, in its
  * turn. */
 static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_op *op, int flags) {
     cci__sisci_link *link = conn->link;
     if (op) {
-        op->withdrawn = op->posted = 1;
+        op->is_cancelled = op->posted = 1;
         op->end = link->out.head;
         op->status = CCI_ERR_RNR;
         cci__sisci_add_op(link, op);
-        cci__sisci_settle(ep, link);
+        cci__sisci_complete_acknowledged(ep, link);
     }
     return flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : (int)CCI_SUCCESS;
 }
@@ -11554,7 +11570,7 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
         return cci__sisci_end_unready(ep, conn, op, flags);
     }
     CCI__WAKES(ep->wake_word = flags & CCI_FLAG_WAKE ? CCI__SISCI_WAKE : 0);
-    posted = !link->items && cci__list_empty(&link->conns.owing) &&
+    posted = !link->items && cci__list_empty(&link->conns.control) &&
              cci__sisci_post_message(link, conn, data, count, length, op);
     CCI__WAKES(ep->wake_word = 0);
     if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) /* what is unreliable and finds no room is lost */
@@ -11564,7 +11580,7 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
         return status;
     }
     cci__sisci_issued(ep, conn, length);
-    if (!link->is_hot) cci__sisci_heat(link);
+    if (!link->is_hot) cci__sisci_make_hot(link);
     if (op && conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
         cci__sisci_complete(ep, op, CCI_SUCCESS);
     else if (op)
@@ -11580,22 +11596,23 @@ static inline CCI__HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci
                                                       uint32_t length, void *context, int flags) {
     cci__sisci_op *op = NULL;
     cci__sisci_link *link = conn->link;
-    uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, word = CCI__SISCI_MESSAGE | length << 16, place;
+    uint32_t lines = length <= CCI__SISCI_FIRST_LINE ? 1 : 2, word = CCI__SISCI_MESSAGE | length << 16, place;
     uint8_t *line;
-    if (!link || link->items || !cci__list_empty(&link->conns.owing) || conn->conn.state != CCI_CONN_OPEN ||
+    if (!link || link->items || !cci__list_empty(&link->conns.control) || conn->conn.state != CCI_CONN_OPEN ||
         conn->unready || link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
         return 0;
     place = link->out.head & (link->out.lines - 1);
-    if (place + lines > link->out.lines || link->out.head + lines + 1 - link->out.freed > link->out.lines) return 0;
+    if (place + lines > link->out.lines || link->out.head + lines + 1 - link->out.acknowledged > link->out.lines)
+        return 0;
     if (!(flags & CCI_FLAG_SILENT) && (op = cci__sisci_new_op(ep, conn, context, flags)) == NULL) return 0;
     line = link->out.ring + (size_t)place * CCI__SISCI_LINE;
     if (lines == 1) {
         cci__sisci_copy(line + CCI__SISCI_HEADER, data, length);
     } else { /* the line that is polled last: then the peer takes it away only once */
         __atomic_store_n((uint32_t *)(void *)(line + CCI__SISCI_LINE), 0, __ATOMIC_RELAXED); /* no record begins here */
-        cci__sisci_copy(line + CCI__SISCI_LINE + 4, data + CCI__SISCI_FIRST, length - CCI__SISCI_FIRST);
+        cci__sisci_copy(line + CCI__SISCI_LINE + 4, data + CCI__SISCI_FIRST_LINE, length - CCI__SISCI_FIRST_LINE);
         cci__sisci_copy(line + CCI__SISCI_HEADER, data, 32);
-        cci__sisci_copy(line + CCI__SISCI_HEADER + 32, data + 32, CCI__SISCI_FIRST - 32);
+        cci__sisci_copy(line + CCI__SISCI_HEADER + 32, data + 32, CCI__SISCI_FIRST_LINE - 32);
     }
     lines = cci__sisci_span(link, lines, &word);
     if (op) cci__sisci_posted(link, op, lines, word |= CCI__SISCI_ASKS);
@@ -11604,7 +11621,7 @@ static inline CCI__HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci
         cci__sisci_add_op(link, op);
     else
         cci__sisci_watch_silent(link, conn);
-    if (!link->is_hot) cci__sisci_heat(link);
+    if (!link->is_hot) cci__sisci_make_hot(link);
     cci__sisci_flush(ep);
     if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
     return 1;
@@ -11637,7 +11654,7 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
     int status;
     if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__sisci_lock(ep);
-    if (CCI__LIKELY(count == 1) && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE &&
+    if (CCI__LIKELY(count == 1) && length <= CCI__SISCI_FIRST_LINE + CCI__SISCI_LATER_LINE &&
         !(flags & (CCI_FLAG_BLOCKING | CCI_FLAG_WAKE)) &&
         cci__sisci_send_short(ep, conn, (const uint8_t *)data->iov_base, (uint32_t)length, context, flags)) {
         cci__sisci_issued(ep, conn, (uint32_t)length);
@@ -11787,7 +11804,7 @@ static void cci__sisci_wait_for_copy(cci__sisci *ep, cci__sisci_link *link) {
             end_ns = now_ns + 10000 * CCI__MS;
         }
         (void)sched_yield();
-        cci__sisci_hear(ep); /* tells when it dies */
+        cci__sisci_run_callbacks(ep); /* tells when it dies */
     }
 }
 
@@ -11796,7 +11813,7 @@ static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
     cci_list_t *at;
     for (at = list->next; at != list; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN && (!link->peer.is_foreign || link->rma.permits > 0))
+        if (link->state == CCI__SISCI_OPEN && (!link->peer.is_foreign || link->rma.grants > 0))
             cci__sisci_wait_for_copy(ep, link);
     }
 }
@@ -11890,7 +11907,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     }
 #endif
     cci__sisci_add_item(link, item);
-    cci__sisci_heat(link);
+    cci__sisci_make_hot(link);
     cci__sisci_advance(ep, link);
     cci__sisci_flush(ep);
     return call->flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : CCI_SUCCESS;
@@ -11951,7 +11968,7 @@ static int cci__sisci_atomic_locked(cci__sisci *ep, cci__sisci_conn *conn, const
     CCI__STATS(if (ep->base.tallies.counted)
                    cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), 0, call->width));
     cci__sisci_add_item(link, item);
-    cci__sisci_heat(link);
+    cci__sisci_make_hot(link);
     cci__sisci_advance(ep, link);
     cci__sisci_flush(ep);
     return call->flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : CCI_SUCCESS;
@@ -12005,7 +12022,7 @@ static const cci__engine_t *cci__sisci_engine(void) {
                                         cci__sisci_decide,
                                         cci__sisci_disconnect,
 #ifndef CCI_NO_LINGER
-                                        cci__sisci_has_ops,
+                                        cci__sisci_is_busy,
                                         cci__sisci_linger,
 #endif
                                         cci__sisci_set_send_count,
@@ -12134,9 +12151,9 @@ static int cci__sisci_copy_text(char *to, size_t size, const char *text) {
     return length > 0 && length < size;
 }
 
-/* Takes one key whose value is a number; says what cci__sisci_take_key() does. */
-static const char *cci__sisci_take_number_key(cci__sisci_device *d, const char *key, const char *value, char *range,
-                                              size_t size) {
+/* Takes one key whose value is a number; says what cci__sisci_parse_key() does. */
+static const char *cci__sisci_parse_number_key(cci__sisci_device *d, const char *key, const char *value, char *range,
+                                               size_t size) {
     size_t i;
     for (i = 0; i < sizeof cci__sisci_keys / sizeof cci__sisci_keys[0]; i++) {
         const cci__sisci_key *k = &cci__sisci_keys[i];
@@ -12154,7 +12171,7 @@ static const char *cci__sisci_take_number_key(cci__sisci_device *d, const char *
     return "";
 }
 
-static const char *cci__sisci_take_rma_mode(cci__sisci_device *d, const char *value) {
+static const char *cci__sisci_parse_rma_mode(cci__sisci_device *d, const char *value) {
     static const char *const modes[] = {"auto", "map", "copy", "bounce"};
     for (d->rma_mode = 0; d->rma_mode < 4; d->rma_mode++)
         if (strcmp(value, modes[d->rma_mode]) == 0) return NULL;
@@ -12162,12 +12179,12 @@ static const char *cci__sisci_take_rma_mode(cci__sisci_device *d, const char *va
 }
 
 /* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
-static const char *cci__sisci_take_key(void *user, int index, const char *key, const char *value, char *range,
-                                       size_t size) {
+static const char *cci__sisci_parse_key(void *user, int index, const char *key, const char *value, char *range,
+                                        size_t size) {
     cci__sisci_section *section = (cci__sisci_section *)user;
     cci__sisci_device *d = &section->device;
     size_t length = strlen(value);
-    const char *wanted = cci__sisci_take_number_key(d, key, value, range, size);
+    const char *wanted = cci__sisci_parse_number_key(d, key, value, range, size);
     section->adapter_key = strcmp(key, "adapter") == 0 ? index : section->adapter_key;
     if (!wanted || *wanted) return wanted;
     if (strcmp(key, "directory") == 0)
@@ -12188,7 +12205,7 @@ static const char *cci__sisci_take_key(void *user, int index, const char *key, c
         d->is_far = strcmp(value, "vendor") == 0;
         return d->is_far || strcmp(value, "software") == 0 ? NULL : "software or vendor";
     }
-    return strcmp(key, "rma") == 0 ? cci__sisci_take_rma_mode(d, value) : "";
+    return strcmp(key, "rma") == 0 ? cci__sisci_parse_rma_mode(d, value) : "";
 }
 
 /* A device of an adapter is up when its library can be opened and has the adapter; gives why it is not. */
@@ -12220,7 +12237,7 @@ static int cci__sisci_configure(const cci_transport_t *self, const char *name, c
     cci__sisci_default_device(d);
     section.library = "";
     section.library_key = section.adapter_key = -1;
-    status = cci_take_keys(self, keys, cci__sisci_take_key, &section, bad_key, why, why_size);
+    status = cci_take_keys(self, keys, cci__sisci_parse_key, &section, bad_key, why, why_size);
     if (status != CCI_SUCCESS) return status;
     if (section.library_key >= 0 && !section.has_provider) d->is_far = 1;
     if (!d->is_far && (section.library_key >= 0 || d->adapter != 0)) {
@@ -12271,7 +12288,7 @@ enum {
     CCI__SISCI_IN_JOINED = 1,
     CCI__SISCI_IN_LOST = 2,
     CCI__SISCI_OUT_LOST = 4,
-    CCI__SISCI_DOOR_LOST = 8,
+    CCI__SISCI_LISTENER_LOST = 8,
     CCI__SISCI_DOWN = 16,
     CCI__SISCI_UP = 32
 };
@@ -12422,7 +12439,7 @@ static void cci__sisci_resume(cci__sisci_link *link) {
     cci__sisci_touch(link);
 }
 
-static void cci__sisci_ring(const cci__sisci_port *port) {
+static void cci__sisci_signal(const cci__sisci_port *port) {
     uint64_t one = 1;
     ssize_t n = write(port->bell, &one, sizeof one);
     (void)n; /* it rings already */
@@ -12435,15 +12452,16 @@ static cci__sci_callback_action_t cci__sisci_note(void *arg, uint32_t set, uint3
     do {
         if (was >> 24 != tag) return CCI__SCI_CALLBACK_CONTINUE; /* that was another link */
     } while (!__atomic_compare_exchange_n(&m->news, &was, (was & ~clear) | set, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-    cci__sisci_ring(m->port);
+    cci__sisci_signal(m->port);
     return CCI__SCI_CALLBACK_CONTINUE;
 }
 
-static cci__sci_callback_action_t cci__sisci_far_door(void *arg, cci__sci_remote_segment_t segment,
-                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+static cci__sci_callback_action_t cci__sisci_far_listener(void *arg, cci__sci_remote_segment_t segment,
+                                                          cci__sci_segment_cb_reason_t reason,
+                                                          cci__sci_error_t status) {
     (void)segment, (void)status;
     return reason == CCI__SCI_CB_DISCONNECT || reason == CCI__SCI_CB_LOST
-               ? cci__sisci_note(arg, CCI__SISCI_DOOR_LOST, 0)
+               ? cci__sisci_note(arg, CCI__SISCI_LISTENER_LOST, 0)
                : CCI__SCI_CALLBACK_CONTINUE;
 }
 
@@ -12474,7 +12492,7 @@ static cci__sci_callback_action_t cci__sisci_far_in(void *arg, cci__sci_local_se
 static cci__sci_callback_action_t cci__sisci_far_interrupt(void *arg, cci__sci_local_interrupt_t interrupt,
                                                            cci__sci_error_t status) {
     (void)interrupt, (void)status;
-    cci__sisci_ring((const cci__sisci_port *)arg);
+    cci__sisci_signal((const cci__sisci_port *)arg);
     return CCI__SCI_CALLBACK_CONTINUE;
 }
 
@@ -12489,7 +12507,7 @@ static void *cci__sisci_callback_arg(cci__sisci_mirror *m) {
 }
 
 /* Not from cci_alloc(): it may have to outlive cci_finalize(). */
-static cci__sisci_mirror *cci__sisci_take_mirror(cci__sisci_port *port) {
+static cci__sisci_mirror *cci__sisci_alloc_mirror(cci__sisci_port *port) {
     cci__sisci_mirror *m = port->unused;
     void *memory;
     if (m) {
@@ -12503,7 +12521,7 @@ static cci__sisci_mirror *cci__sisci_take_mirror(cci__sisci_port *port) {
     return m;
 }
 
-static void cci__sisci_drop_mirror(cci__sisci_mirror *m) {
+static void cci__sisci_release_mirror(cci__sisci_mirror *m) {
     cci__sisci_forget_news(m);
     m->next = m->port->unused;
     m->port->unused = m;
@@ -12530,7 +12548,7 @@ static void cci__sisci_remove_left(cci__sisci_port *port) {
             continue;
         }
         *at = m->next;
-        cci__sisci_drop_mirror(m);
+        cci__sisci_release_mirror(m);
     }
 }
 
@@ -12650,7 +12668,7 @@ static void cci__sisci_suspend(cci__sisci_link *link, uint32_t bits) {
 }
 
 /* Takes what callbacks have told. */
-static void cci__sisci_take_news(cci__sisci_link *link) {
+static void cci__sisci_read_news(cci__sisci_link *link) {
     cci__sisci_mirror *m = link->mirror;
     uint32_t bits = CCI__SCI_LOAD(m->news) & CCI__SISCI_NEWS;
     if (bits == 0) return;
@@ -12659,7 +12677,7 @@ static void cci__sisci_take_news(cci__sisci_link *link) {
                                : bits & CCI__SISCI_IN_JOINED ? 1
                                                              : link->join.news.attached;
     link->join.news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->join.news.out;
-    link->join.news.door = bits & CCI__SISCI_DOOR_LOST ? -1 : link->join.news.door;
+    link->join.news.listener = bits & CCI__SISCI_LISTENER_LOST ? -1 : link->join.news.listener;
     if (bits & (CCI__SISCI_DOWN | CCI__SISCI_UP)) cci__sisci_suspend(link, bits);
     if (bits & CCI__SISCI_DOWN) {
         m->down = 1;
@@ -12674,7 +12692,7 @@ static void cci__sisci_take_news(cci__sisci_link *link) {
 /* Asks the adapter now and then whether stores were lost, and stores them again. */
 static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
     cci__sisci_mirror *m = link->mirror;
-    cci__sisci_take_news(link);
+    cci__sisci_read_news(link);
     if (!m->memory || m->check_ns > now_ns || !(m->stored || m->paused)) return;
     m->check_ns = now_ns + 2 * CCI__MS;
     if (m->down)
@@ -12704,14 +12722,14 @@ static int cci__sisci_far_event_fd(const cci__sisci *ep) {
     return ep->port->bell;
 }
 
-static void cci__sisci_take_far_interrupts(const cci__sisci *ep) {
+static void cci__sisci_consume_far_interrupts(const cci__sisci *ep) {
     uint64_t ignored;
     ssize_t n = read(ep->port->bell, &ignored, sizeof ignored);
     (void)n;
 }
 
 /* Removes what peers have let go of. */
-static void cci__sisci_hear_far(const cci__sisci *ep) {
+static void cci__sisci_remove_left_in_time(const cci__sisci *ep) {
     if (ep->port->left && ep->port->retry_ns <= cci__sci_now()) cci__sisci_remove_left(ep->port);
 }
 
@@ -12739,10 +12757,10 @@ static void cci__sisci_remove_far_later(cci__sisci_port *port, cci__sisci_mirror
     port->left = m;
 }
 
-static void cci__sisci_remove_far_door(cci__sisci *ep) {
+static void cci__sisci_remove_far_listener(cci__sisci *ep) {
     cci__sisci_mirror *m;
     if (!cci__sisci_remove_far(ep->port, ep->entrance.segment, ep->adapter) &&
-        (m = cci__sisci_take_mirror(ep->port)) != NULL)
+        (m = cci__sisci_alloc_mirror(ep->port)) != NULL)
         cci__sisci_remove_far_later(ep->port, m, ep->entrance.segment);
 }
 
@@ -12760,13 +12778,13 @@ static void cci__sisci_remove_far_inbox(cci__sisci_link *link) {
  * waits for the other node, but not long. */
 static int cci__sisci_connect_far(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id) {
     cci__sisci *ep = link->ep;
-    int is_door = segment == &link->join.door_segment;
+    int is_door = segment == &link->join.listener_segment;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     ep->sci->call.SCIConnectSegment(
-        ep->sd, segment, link->peer.node, id, ep->adapter, is_door ? cci__sisci_far_door : cci__sisci_far_out,
+        ep->sd, segment, link->peer.node, id, ep->adapter, is_door ? cci__sisci_far_listener : cci__sisci_far_out,
         cci__sisci_callback_arg(link->mirror), CCI__SISCI_CONNECT_MS, ep->sci->flag.USE_CALLBACK, &error);
     if (error != CCI__SCI_ERR_OK) *segment = NULL;
-    *(is_door ? &link->join.news.door : &link->join.news.out) = *segment ? 1 : -1;
+    *(is_door ? &link->join.news.listener : &link->join.news.out) = *segment ? 1 : -1;
     return 1;
 }
 
@@ -12784,69 +12802,70 @@ static void cci__sisci_finish_stores(const cci__sisci_link *link) {
 
 static cci__sci_error_t cci__sisci_make_far_inbox(cci__sisci_link *link, size_t size) {
     cci__sisci *ep = link->ep;
-    if (!link->mirror && (link->mirror = cci__sisci_take_mirror(ep->port)) == NULL) return CCI__SCI_ERR_NOSPC;
+    if (!link->mirror && (link->mirror = cci__sisci_alloc_mirror(ep->port)) == NULL) return CCI__SCI_ERR_NOSPC;
     return cci__sisci_make_far_segment(ep, &link->inbox.segment, &link->inbox.id, size, cci__sisci_far_in,
                                        cci__sisci_callback_arg(link->mirror));
 }
 
-static uint32_t cci__sisci_check_of(const cci__sisci_far_hello *hello) {
+static uint32_t cci__sisci_check_of(const cci__sisci_far_connect_record *connect_record) {
     static const uint64_t constant[2] = {UINT64_C(0x13198a2e03707344), UINT64_C(0x243f6a8885a308d3)};
     uint64_t words[2];
-    words[0] = (uint64_t)hello->client_id << 32 | hello->server_id;
-    words[1] = hello->node;
+    words[0] = (uint64_t)connect_record->client_id << 32 | connect_record->server_id;
+    words[1] = connect_record->node;
     return (uint32_t)cci__siphash(constant, words, 2) | 1;
 }
 
-/* Leaves a hello by stores alone: in a place that seems free, the check when all else is there. Who is overwritten by
- * another client that came to the same place, or is not answered, knocks again. */
-static int cci__sisci_leave_far_hello(cci__sisci_link *link, cci__sisci_door *door) {
+/* Leaves a connect record by stores alone: in a place that seems free, the check when all else is there. Who is
+ * overwritten by another client that came to the same place, or is not answered, tries again. */
+static int cci__sisci_leave_far_connect_record(cci__sisci_link *link, cci__sisci_listener *listener) {
     const cci__sci_provider *sci = link->ep->sci;
-    uint32_t i, place = (uint32_t)cci__sci_random() % CCI__SISCI_HELLOS;
+    uint32_t i, place = (uint32_t)cci__sci_random() % CCI__SISCI_CONNECT_RECORDS;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     cci__sci_sequence_t sequence = NULL;
-    cci__sisci_far_hello hello;
+    cci__sisci_far_connect_record connect_record;
     int arrived;
-    hello.node = link->ep->node;
-    hello.client_id = link->inbox.id;
-    hello.server_id = link->outbox.id;
-    for (i = 0; i < CCI__SISCI_HELLOS && cci__sisci_load(&door->far_hello[place].check) != 0; i++)
-        place = (place + 1) % CCI__SISCI_HELLOS;
-    sci->call.SCICreateMapSequence(link->join.door_map, &sequence, 0, &error);
+    connect_record.node = link->ep->node;
+    connect_record.client_id = link->inbox.id;
+    connect_record.server_id = link->outbox.id;
+    for (i = 0; i < CCI__SISCI_CONNECT_RECORDS && cci__sisci_load(&listener->far_connect_record[place].check) != 0; i++)
+        place = (place + 1) % CCI__SISCI_CONNECT_RECORDS;
+    sci->call.SCICreateMapSequence(link->join.listener_map, &sequence, 0, &error);
     if (error != CCI__SCI_ERR_OK) return 0;
     arrived = sci->call.SCIStartSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
     if (arrived) {
-        cci__sisci_store(&door->far_hello[place].node, hello.node);
-        cci__sisci_store(&door->far_hello[place].client_id, hello.client_id);
-        cci__sisci_store(&door->far_hello[place].server_id, hello.server_id);
+        cci__sisci_store(&listener->far_connect_record[place].node, connect_record.node);
+        cci__sisci_store(&listener->far_connect_record[place].client_id, connect_record.client_id);
+        cci__sisci_store(&listener->far_connect_record[place].server_id, connect_record.server_id);
         sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
-        cci__sisci_store(&door->far_hello[place].check, cci__sisci_check_of(&hello));
+        cci__sisci_store(&listener->far_connect_record[place].check, cci__sisci_check_of(&connect_record));
         sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
-        cci__sisci_store(&door->count, (uint32_t)cci__sci_random());
+        cci__sisci_store(&listener->count, (uint32_t)cci__sci_random());
         arrived = sci->call.SCICheckSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
     }
     sci->call.SCIRemoveSequence(sequence, 0, &error);
     if (arrived) {
         link->join.retry_ns = cci__sci_now() + 1000 * CCI__MS;
-        cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
-        link->peer.knocks = 1;
+        cci__sisci_connect_interrupt(link, cci__sisci_load(&listener->interrupt));
+        link->peer.interrupt_is_due = 1;
     }
     return link->peer.interrupt != NULL;
 }
 
 /* 0: the rest has to wait. */
-static int cci__sisci_look_at_far_hellos(cci__sisci *ep) {
+static int cci__sisci_look_at_far_connect_records(cci__sisci *ep) {
     uint32_t i;
-    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
-        cci__sisci_far_hello *at = &ep->entrance.door->far_hello[i], hello;
-        hello.check = cci__sisci_load(&at->check);
-        if (hello.check == 0) continue;
+    for (i = 0; i < CCI__SISCI_CONNECT_RECORDS; i++) {
+        cci__sisci_far_connect_record *at = &ep->entrance.listener->far_connect_record[i], connect_record;
+        connect_record.check = cci__sisci_load(&at->check);
+        if (connect_record.check == 0) continue;
         if (ep->entrance.answers >= CCI__SISCI_ANSWERS) return 0;
-        hello.node = cci__sisci_load(&at->node);
-        hello.client_id = cci__sisci_load(&at->client_id);
-        hello.server_id = cci__sisci_load(&at->server_id);
+        connect_record.node = cci__sisci_load(&at->node);
+        connect_record.client_id = cci__sisci_load(&at->client_id);
+        connect_record.server_id = cci__sisci_load(&at->server_id);
         cci__sisci_store(&at->check, 0);
-        if (hello.check == cci__sisci_check_of(&hello))
-            cci__sisci_answer_hello(ep, hello.node, hello.client_id, hello.server_id);
+        if (connect_record.check == cci__sisci_check_of(&connect_record))
+            cci__sisci_answer_connect_record(ep, connect_record.node, connect_record.client_id,
+                                             connect_record.server_id);
     }
     return 1;
 }
@@ -12895,19 +12914,19 @@ static const cci__sisci_far *cci__sisci_adapter(void) {
                                          cci__sisci_leave_port,
                                          cci__sisci_make_far_interrupt,
                                          cci__sisci_far_event_fd,
-                                         cci__sisci_take_far_interrupts,
-                                         cci__sisci_hear_far,
+                                         cci__sisci_consume_far_interrupts,
+                                         cci__sisci_remove_left_in_time,
                                          cci__sisci_make_far_segment,
-                                         cci__sisci_remove_far_door,
-                                         cci__sisci_look_at_far_hellos,
-                                         cci__sisci_leave_far_hello,
+                                         cci__sisci_remove_far_listener,
+                                         cci__sisci_look_at_far_connect_records,
+                                         cci__sisci_leave_far_connect_record,
                                          cci__sisci_make_far_inbox,
                                          cci__sisci_remove_far_inbox,
                                          cci__sisci_connect_far,
                                          cci__sisci_connect_far_interrupt,
                                          cci__sisci_make_mirror,
                                          cci__sisci_free_mirror,
-                                         cci__sisci_drop_mirror,
+                                         cci__sisci_release_mirror,
                                          cci__sisci_step_mirror,
                                          cci__sisci_push_far,
                                          cci__sisci_push_record,

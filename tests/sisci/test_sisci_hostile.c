@@ -194,7 +194,7 @@ static uint32_t interesting(const cci__sisci_link *link, const cci__sisci_link *
     case 2: return its->in.tail + below(5);
     case 3: return its->in.tail * 2 + 1;
     case 4: return its->out.head + below(3);
-    case 5: return its->out.freed * 2 + 1;
+    case 5: return its->out.acknowledged * 2 + 1;
     case 6: return link->out.head * 2 + 1;
     case 7: return 1u << below(32);
     case 8: return below(64);
@@ -256,15 +256,15 @@ static uint32_t forge_body(uint8_t *body, uint32_t type) {
 
 /* A record where the victim expects the next one, or where the attacker's next one would go. */
 static void forge_record(cci__sisci_link *link, const cci__sisci_link *its) {
-    uint32_t head = below(4) ? its->in.tail : link->out.head, type = lie() ? below(256) : 1 + below(CCI__SISCI_ASK), length, header[3], lines;
+    uint32_t head = below(4) ? its->in.tail : link->out.head, type = lie() ? below(256) : 1 + below(CCI__SISCI_MAP_REQUEST), length, header[3], lines;
     uint8_t *record = its->in.ring + (size_t)(head & (its->in.lines - 1)) * CCI__SISCI_LINE;
     uint8_t body[64];
     length = forge_body(body, type);
-    memcpy(record + CCI__SISCI_HEADER, body, CCI__SISCI_FIRST);
+    memcpy(record + CCI__SISCI_HEADER, body, CCI__SISCI_FIRST_LINE);
     forged++;
-    header[0] = type | (lie() ? CCI__SISCI_VOID : 0) | (lie() ? 0xfe00 : 0) | length << 16;
+    header[0] = type | (lie() ? CCI__SISCI_CANCELLED : 0) | (lie() ? 0xfe00 : 0) | length << 16;
     header[1] = some_name();
-    header[2] = lie() ? interesting(link, its) : its->out.freed;
+    header[2] = lie() ? interesting(link, its) : its->out.acknowledged;
     memcpy(record + 4, header, sizeof header);
     cci__sisci_store(record, lie() ? interesting(link, its) : head * 2 + 1);
     lines = type == CCI__SISCI_BLOCK ? 1 : cci__sisci_lines(length);
@@ -288,7 +288,7 @@ static void forge_word(const cci__sisci_link *link, cci__sisci_link *its) {
                               (lie() ? roll() : its->rma.slot_number) << 8 | below(3));
         break;
     default:
-        cci__sisci_store(its->in.base + places[below(lie() ? 6 : 2)], lie() ? interesting(link, its) : its->out.freed);
+        cci__sisci_store(its->in.base + places[below(lie() ? 6 : 2)], lie() ? interesting(link, its) : its->out.acknowledged);
         break;
     }
 }
@@ -328,7 +328,7 @@ static void attack_inbox(void) {
 
 /* Marks of anybody's links are set, or are gone. */
 static void attack_marks(void) {
-    cci__sisci_door *door = inside(arena.victim)->entrance.door;
+    cci__sisci_listener *door = inside(arena.victim)->entrance.listener;
     uint32_t i, words = below(4) ? 1 : CCI__SISCI_MARKS / 64;
     for (i = 0; i < words; i++) {
         __atomic_store_n(&door->marks[i], below(2) ? roll() : 0, __ATOMIC_RELAXED);
@@ -337,7 +337,7 @@ static void attack_marks(void) {
 }
 
 static void attack_door(void) {
-    cci__sisci_door *door = inside(arena.victim)->entrance.door;
+    cci__sisci_listener *door = inside(arena.victim)->entrance.listener;
     uint32_t number = door->interrupt, magic = door->magic; /* without these nobody comes in at all */
     scribble((uint8_t *)door, sizeof *door);
     door->interrupt = number;

@@ -518,7 +518,7 @@ static void an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_so
     TRUE(cci_accept(server->queue[0], NULL) == CCI_SUCCESS);
     drop(take(server, CCI_EVENT_CONNECT_REQUEST));
     fall_asleep(server, fd);
-    TRUE(!cci__list_empty(&link->conns.owing) && !cci__sisci_has_work(link));
+    TRUE(!cci__list_empty(&link->conns.control) && !cci__sisci_has_work(link));
     client->deaf = 0;
     poll_alone(client);
     TRUE(cci__sisci_has_work(link));
@@ -540,7 +540,7 @@ static void a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep(voi
     client->deaf = 1;
     (void)fill_ring(its);
     inside(client->ep)->base.now_ns = cci__sci_now();
-    cci__sisci_withdraw(inside(client->ep), link_of(mine), late);
+    cci__sisci_cancel_behind(inside(client->ep), link_of(mine), late);
     cci__sisci_flush(inside(client->ep));
     fall_asleep(server, fd);
     TRUE(link->stall.is_answering && !cci__sisci_has_work(link));
@@ -776,7 +776,7 @@ static void take_numbers(numbers *n, uint32_t left) {
         do { /* all is acknowledged: the sender may go on at the front of the ring */
             TRUE(cci_get_event(n->to->ep, &event) == CCI_EAGAIN);
             still_patient(&patience, "an acknowledgement");
-        } while (n->its->told_tail != n->its->in.tail);
+        } while (n->its->acknowledged != n->its->in.tail);
     }
 }
 
@@ -789,7 +789,7 @@ static uint32_t place_of(const numbers *n) {
 static void go_round(numbers *n) {
     uint32_t begin = n->link->out.head;
     TRUE(place_of(n) == 0);
-    cci__sisci_see_freed(n->link); /* it does so at the next sixteenth line, and when the ring is full */
+    cci__sisci_read_ack(n->link); /* it does so at the next sixteenth line, and when the ring is full */
     do {
         send_number(n, 8);
         TRUE(n->link->out.head - begin <= n->link->out.lines);
@@ -1459,12 +1459,12 @@ static void a_server_of_another_version_refuses_a_client_at_once(void **state) {
     side_t *server = open_door(), *client = side_open();
     cci_event_t *event;
     (void)state;
-    cci__sisci_store(&inside(server->ep)->entrance.door->magic, CCI__SISCI_MAGIC - 1);
+    cci__sisci_store(&inside(server->ep)->entrance.listener->magic, CCI__SISCI_MAGIC - 1);
     request(client, CCI_CONN_ATTR_RO, 0);
     event = await(client, CCI_EVENT_CONNECT);
     TRUE(event->connect.status == CCI_ECONNREFUSED && strstr(log_text, "another version") != NULL);
     drop(event);
-    cci__sisci_store(&inside(server->ep)->entrance.door->magic, CCI__SISCI_MAGIC);
+    cci__sisci_store(&inside(server->ep)->entrance.listener->magic, CCI__SISCI_MAGIC);
     request(client, CCI_CONN_ATTR_RO, 0);
     try_connection(await_connection(client), server);
 }

@@ -67,7 +67,7 @@ static void scribble(cci_endpoint_t *of) {
                 uint32_t word = (uint32_t)next_random();
                 if (dice % 4 == 0) { /* a record that looks sound: the receiver waits for this number */
                     uint8_t *line = link->out.ring + (size_t)(link->out.head & (link->out.lines - 1)) * CCI__SISCI_LINE;
-                    uint32_t type = (uint32_t)(dice >> 8) % (CCI__SISCI_ASK + 1), length = (uint32_t)(dice >> 16) & 0xffff;
+                    uint32_t type = (uint32_t)(dice >> 8) % (CCI__SISCI_MAP_REQUEST + 1), length = (uint32_t)(dice >> 16) & 0xffff;
                     int k;
                     for (k = 8; k < 64; k++) {
                         line[k] = (uint8_t)next_random();

@@ -408,7 +408,7 @@ static void a_late_connection(void **state) {
     head[0] = (uint32_t)handle.stuff[1];
     memcpy(&head[1], &handle.stuff[0], 8);
     head[3] = 77;
-    CHECK(cci__sisci_post(link, CCI__SISCI_ASK, 0, head, sizeof head, NULL, 0));
+    CHECK(cci__sisci_post(link, CCI__SISCI_MAP_REQUEST, 0, head, sizeof head, NULL, 0));
     while (cci__sisci_load(link->in.base + CCI__SISCI_AT_GRANT + 12) != 77) {
         CHECK(cci__sci_now() < end_ns);
     }
@@ -647,7 +647,7 @@ static void die_copying(int in, int out) {
     get(in, &handle, sizeof handle);
     take_local();
     CHECK(rma(&handle, 0, SIZE, CCI_FLAG_WRITE) == CCI_SUCCESS);
-    cci__sisci_tell(((cci__sisci_conn *)(void *)(uintptr_t)connection)->link, CCI__SISCI_AT_BUSY, 1);
+    cci__sisci_write_word(((cci__sisci_conn *)(void *)(uintptr_t)connection)->link, CCI__SISCI_AT_BUSY, 1);
     put(out, "!", 1);
     _exit(0);
 }
@@ -841,7 +841,7 @@ static void a_sender_in_the_middle(void **state) {
     rx = join(CCI_CONN_ATTR_UU_MC_RX);
     tx = join(CCI_CONN_ATTR_UU_MC_TX);
     stopped = join(CCI_CONN_ATTR_UU_MC_TX);
-    slot = cci__sisci_take_slot(group_of(stopped), &number); /* and writes no further for now */
+    slot = cci__sisci_claim_slot(group_of(stopped), &number); /* and writes no further for now */
     CHECK(slot != NULL && number == 0);
     for (i = 1; !slot->was_stolen; i++) { /* its slot is left out, and nothing waits for it or is lost */
         CHECK(i < 2 * CCI__SISCI_STEAL);
