@@ -481,26 +481,26 @@ typedef unsigned int cci__dis_nodeId_list_t[8]; /* ends with 0 */
 typedef unsigned int cci__dis_adapter_type_t;   /* 0: not known */
 
 typedef struct cci__sci_address {
-    uint16_t nodeId;
-    uint16_t offsHi;
-    uint32_t offsLo;
+    uint16_t nodeId; /* the node */
+    uint16_t offsHi; /* where in its memory: the upper bits */
+    uint32_t offsLo; /* the lower */
 } cci__sci_address_t;
 
 typedef struct cci__sci_query_string {
-    char *str;
-    unsigned int length;
+    char *str;           /* the program's buffer */
+    unsigned int length; /* its bytes */
 } cci__sci_query_string_t;
 
 /* A piece of a transfer of several, of which there are up to CCI__DIS_DMA_MAX_VECLEN. */
 #define CCI__DIS_DMA_MAX_VECLEN 100u
 typedef struct cci__dis_dma_vec {
-    unsigned int size, local_offset, remote_offset, flags;
+    unsigned int size, local_offset, remote_offset, flags; /* bytes; where they begin; of the piece */
 } cci__dis_dma_vec_t;
 
 /* What is asked of a segment has an answer through an adapter alone. */
 typedef struct cci__sci_query_local_segment {
     cci__sci_local_segment_t segment;
-    unsigned int subcommand;
+    unsigned int subcommand; /* SCI_Q_LOCAL_SEGMENT_... */
     union {
         cci__sci_ioaddr_t ioaddr;
     } data;
@@ -508,17 +508,17 @@ typedef struct cci__sci_query_local_segment {
 
 typedef struct cci__sci_query_remote_segment {
     cci__sci_remote_segment_t segment;
-    unsigned int subcommand;
+    unsigned int subcommand; /* SCI_Q_REMOTE_SEGMENT_... */
     union {
         cci__sci_ioaddr_t ioaddr;
     } data;
 } cci__sci_query_remote_segment_t;
 
 typedef struct cci__sci_query_adapter {
-    unsigned int localAdapterNo;
-    unsigned int portNo;
-    unsigned int subcommand;
-    void *data;
+    unsigned int localAdapterNo; /* which is asked */
+    unsigned int portNo;         /* of its links */
+    unsigned int subcommand;     /* SCI_Q_ADAPTER_... */
+    void *data;                  /* where the answer goes */
 } cci__sci_query_adapter_t;
 
 typedef cci__sci_callback_action_t (*cci__sci_cb_local_segment_t)(void *arg, cci__sci_local_segment_t segment,
@@ -898,20 +898,20 @@ CCI_API const char *SCIGetErrorString(cci__sci_error_t error);
 #endif
 
 typedef struct cci__sci_range { /* the kernel's struct flock64 */
-    int16_t type, whence;
-    int64_t start, length;
-    int32_t pid;
+    int16_t type, whence;       /* F_RDLCK, ...; SEEK_SET */
+    int64_t start, length;      /* in bytes */
+    int32_t pid;                /* 0 */
 } cci__sci_range;
 
 typedef struct cci__sci_ucred { /* the kernel's struct ucred */
-    int32_t pid;
-    uint32_t uid, gid;
+    int32_t pid;                /* the process */
+    uint32_t uid, gid;          /* its user and group */
 } cci__sci_ucred;
 
 /* Room for one descriptor, aligned for struct cmsghdr. */
 typedef union cci__sci_control {
-    char bytes[64];
-    size_t align;
+    char bytes[64]; /* the control message */
+    size_t align;   /* as its header needs */
 } cci__sci_control;
 
 /* What a thread looks at without the lock. */
@@ -985,26 +985,26 @@ enum {
 struct cci__sci_target;
 
 typedef struct cci__sci_event {
-    struct cci__sci_event *next;
-    struct cci__sci_target *target;
-    cci__sci_segment_cb_reason_t reason;
-    cci__sci_error_t status;
-    unsigned int length; /* of the data of a data interrupt, which follow */
+    struct cci__sci_event *next;         /* in its queue */
+    struct cci__sci_target *target;      /* to which it happened */
+    cci__sci_segment_cb_reason_t reason; /* of a segment: what happened */
+    cci__sci_error_t status;             /* how it ended */
+    unsigned int length;                 /* of the data of a data interrupt, which follow */
 } cci__sci_event;
 
 typedef struct cci__sci_queue {
-    cci__sci_event *first, *last;
-    unsigned int count;
+    cci__sci_event *first, *last; /* NULL: it is empty */
+    unsigned int count;           /* of events */
 } cci__sci_queue;
 
 /* What has events; first member of every such object. */
 typedef struct cci__sci_target {
-    cci__sci_desc_t sd;
-    int kind;
-    int calls_back; /* events go to the callback */
-    int removed;    /* those who wait must leave */
-    unsigned int waiters;
-    void *argument;
+    cci__sci_desc_t sd;   /* the device */
+    int kind;             /* CCI__SCI_SEGMENT, ... */
+    int calls_back;       /* events go to the callback */
+    int removed;          /* those who wait must leave */
+    unsigned int waiters; /* threads that wait for an event */
+    void *argument;       /* of the callback */
     union {
         cci__sci_cb_local_segment_t local;
         cci__sci_cb_remote_segment_t remote;
@@ -1012,14 +1012,14 @@ typedef struct cci__sci_target {
         cci__sci_cb_block_transfer_t block;
         cci__sci_cb_interrupt_t interrupt;
         cci__sci_cb_data_interrupt_t data_interrupt;
-    } callback;
-    cci__sci_queue events;
+    } callback;            /* by its kind */
+    cci__sci_queue events; /* for those who wait */
 } cci__sci_target;
 
 /* A callback that runs now; removing the object from inside it empties the frame. */
 typedef struct cci__sci_frame {
-    struct cci__sci_frame *up;
-    cci__sci_target *target;
+    struct cci__sci_frame *up; /* the callback in which this one runs */
+    cci__sci_target *target;   /* whose callback it is; NULL: removed meanwhile */
 } cci__sci_frame;
 
 /* An object that others connect to. */
@@ -1031,72 +1031,76 @@ typedef cci__sci_access (*cci__sci_guard_t)(void *argument, uint32_t id, const s
 
 /* What is found by a number: its place in a table, whose buckets are as many as it has entries, or twice that. */
 typedef struct cci__sci_hashed {
-    struct cci__sci_hashed *next, **back;
-    uint32_t hash;
+    struct cci__sci_hashed *next, **back; /* in its bucket */
+    uint32_t hash;                        /* of its number or name */
 } cci__sci_hashed;
 
 typedef struct cci__sci_table {
-    cci__sci_hashed **bucket; /* NULL: `few` */
-    uint32_t mask, count;     /* the number of buckets, less one */
-    cci__sci_hashed *few[CCI__SCI_FEW];
+    cci__sci_hashed **bucket;           /* NULL: `few` */
+    uint32_t mask, count;               /* the number of buckets, less one */
+    cci__sci_hashed *few[CCI__SCI_FEW]; /* the first buckets */
 } cci__sci_table;
 #define CCI__SCI_HOLDER(entry, type) ((type *)(void *)((char *)(entry)-offsetof(type, hashed)))
 
 typedef struct cci__sci_served {
-    cci__sci_target target;
-    struct cci__sci_served *next, **back;
-    cci__sci_hashed hashed; /* by its number */
-    struct cci__sci_connection *connections;
-    unsigned int connection_count, attachment_count;
-    uint32_t id;
-    int named;     /* the name in the directory is ours        */
-    int available; /* others may connect                       */
-    int cleared;   /* of a segment: nor may those who were connected to its last owner */
-    int fd;        /* what they get: memory, eventfd or socket */
-    int counting;
+    cci__sci_target target;                          /* first */
+    struct cci__sci_served *next, **back;            /* of the device */
+    cci__sci_hashed hashed;                          /* by its number */
+    struct cci__sci_connection *connections;         /* of clients */
+    unsigned int connection_count, attachment_count; /* how many; those that share the segment */
+    uint32_t id;                                     /* its number */
+    int named;                                       /* the name in the directory is ours        */
+    int available;                                   /* others may connect                       */
+    int cleared;            /* of a segment: nor may those who were connected to its last owner */
+    int fd;                 /* what they get: memory, eventfd or socket */
+    int counting;           /* an interrupt that counts: each one is an event */
     cci__sci_guard_t guard; /* called with the lock held; NULL: everybody may */
-    void *guard_argument;
+    void *guard_argument;   /* of the guard */
 } cci__sci_served;
 
 struct cci__sci_local_segment {
-    cci__sci_served served;
-    size_t size_bytes;  /* of the memory; of an empty segment: the most it can have */
-    void *user;         /* the program's own memory */
-    void *whole;        /* the engine's mapping     */
-    unsigned int users; /* maps and entries of DMA queues */
-    int empty, is_private, prepared, shared, broadcast;
+    cci__sci_served served;             /* first */
+    size_t size_bytes;                  /* of the memory; of an empty segment: the most it can have */
+    void *user;                         /* the program's own memory */
+    void *whole;                        /* the engine's mapping     */
+    unsigned int users;                 /* maps and entries of DMA queues */
+    int empty;                          /* it has no memory, or the program's own */
+    int is_private;                     /* SCI_FLAG_PRIVATE */
+    int prepared;                       /* SCIPrepareSegment was called */
+    int shared;                         /* SCIShareSegment was called */
+    int broadcast;                      /* SCI_FLAG_BROADCAST */
     int marked;                         /* we share it, and may inherit it: others see that in the directory */
     uint64_t since_ns;                  /* of one that is being joined: when its owner was missed first */
     struct cci__sci_remote *attachment; /* how we got the memory, if another process made it */
 };
 
 struct cci__sci_local_interrupt {
-    cci__sci_served served;
-    int slot; /* in the device's watch, or -1 */
+    cci__sci_served served; /* first */
+    int slot;               /* in the device's watch, or -1 */
 };
 
 struct cci__sci_local_data_interrupt {
-    cci__sci_served served;
-    int receiver; /* the other end of served.fd */
-    int slot;
+    cci__sci_served served; /* first */
+    int receiver;           /* the other end of served.fd */
+    int slot;               /* as above */
 };
 
 /* The owner's view: one of the other device's connections to one of our objects. */
 typedef struct cci__sci_connection {
-    struct cci__sci_client *client;
-    cci__sci_served *served;
-    struct cci__sci_connection *next_of_client, **back_of_client;
-    struct cci__sci_connection *next_of_served, **back_of_served;
-    uint32_t cookie;
-    int attached;
+    struct cci__sci_client *client;                               /* who is connected */
+    cci__sci_served *served;                                      /* to what */
+    struct cci__sci_connection *next_of_client, **back_of_client; /* all of the client */
+    struct cci__sci_connection *next_of_served, **back_of_served; /* all to the object */
+    uint32_t cookie;                                              /* its name, which the client chose */
+    int attached;                                                 /* the client shares the segment */
 } cci__sci_connection;
 
 typedef struct cci__sci_client {
-    struct cci__sci_client *next, **back;
-    cci__sci_connection *connections;
-    unsigned int count;
-    int fd, slot;
-    uint32_t turn; /* in which it was heard last before a removal */
+    struct cci__sci_client *next, **back; /* of the device */
+    cci__sci_connection *connections;     /* that it has */
+    unsigned int count;                   /* of them */
+    int fd, slot;                         /* the socket, and its place in the device's watch */
+    uint32_t turn;                        /* in which it was heard last before a removal */
 } cci__sci_client;
 
 /* The other side's view: what is connected, or will be. */
@@ -1110,102 +1114,102 @@ enum {
 };
 
 typedef struct cci__sci_remote {
-    cci__sci_target target;
-    struct cci__sci_peer *peer;
+    cci__sci_target target;               /* first */
+    struct cci__sci_peer *peer;           /* the owner's device; NULL: none any more */
     struct cci__sci_remote *next, **back; /* of the peer */
-    uint32_t cookie, id;
-    int what;  /* CCI__SCI_SEGMENT, ... */
-    int state; /* read without the lock */
-    int fd;
-    int asynchronous;
-    cci__sci_error_t status;
-    uint64_t size_bytes;
-    uint64_t deadline_ns;             /* of an asynchronous connect                              */
-    struct cci__sci_remote *later;    /* the next of those who rejoin                            */
-    int rejoining;                    /* the owner is gone, and we are looking for its successor */
-    unsigned int losses;              /* how often that has happened                             */
-    uint64_t since_ns, retry_ns;      /* when that began, and when to try next                   */
-    cci__sci_local_segment_t segment; /* of an attachment                                     */
-    unsigned int sets;                /* how often its owner has said whether it is available     */
-    char owner[CCI__SCI_NAME];        /* who was asked last                                       */
+    uint32_t cookie, id;                  /* the connection's name; the number of the object */
+    int what;                             /* CCI__SCI_SEGMENT, ... */
+    int state;                            /* read without the lock */
+    int fd;                               /* what the owner gave: memory, eventfd or socket */
+    int asynchronous;                     /* nobody waits in the connect: its end is an event */
+    cci__sci_error_t status;              /* how connecting ended */
+    uint64_t size_bytes;                  /* of a segment */
+    uint64_t deadline_ns;                 /* of an asynchronous connect                              */
+    struct cci__sci_remote *later;        /* the next of those who rejoin                            */
+    int rejoining;                        /* the owner is gone, and we are looking for its successor */
+    unsigned int losses;                  /* how often that has happened                             */
+    uint64_t since_ns, retry_ns;          /* when that began, and when to try next                   */
+    cci__sci_local_segment_t segment;     /* of an attachment                                     */
+    unsigned int sets;                    /* how often its owner has said whether it is available     */
+    char owner[CCI__SCI_NAME];            /* who was asked last                                       */
 } cci__sci_remote;
 
 struct cci__sci_remote_segment {
-    cci__sci_remote remote;
-    void *whole;
-    unsigned int users;
+    cci__sci_remote remote; /* first */
+    void *whole;            /* the engine's mapping */
+    unsigned int users;     /* maps and entries of DMA queues */
 };
 
 struct cci__sci_remote_interrupt {
-    cci__sci_remote remote;
+    cci__sci_remote remote; /* first */
 };
 
 struct cci__sci_remote_data_interrupt {
-    cci__sci_remote remote;
+    cci__sci_remote remote; /* first */
 };
 
 typedef struct cci__sci_peer {
-    struct cci__sci_peer *next, **back;
-    cci__sci_hashed hashed; /* by its owner's name */
-    cci__sci_remote *remotes;
-    char owner[CCI__SCI_NAME];
-    int fd, slot;
+    struct cci__sci_peer *next, **back; /* of the device */
+    cci__sci_hashed hashed;             /* by its owner's name */
+    cci__sci_remote *remotes;           /* that are connected through it */
+    char owner[CCI__SCI_NAME];          /* its name in the directory */
+    int fd, slot;                       /* the socket, and its place in the device's watch */
 } cci__sci_peer;
 
 struct cci__sci_map {
-    cci__sci_desc_t sd;
-    cci__sci_local_segment_t local; /* one of the two */
-    cci__sci_remote_segment_t remote;
-    char *base;
-    size_t size_bytes;
-    void *mapping; /* what to unmap, or NULL */
-    size_t mapping_bytes;
-    unsigned int users; /* sequences and transfers */
-    int is_readonly;
+    cci__sci_desc_t sd;                 /* the device */
+    cci__sci_local_segment_t local;     /* one of the two */
+    cci__sci_remote_segment_t remote;   /* the other is NULL */
+    char *base;                         /* where the program's part begins */
+    size_t size_bytes;                  /* of that part */
+    void *mapping;                      /* what to unmap, or NULL */
+    size_t mapping_bytes;               /* as much of it */
+    unsigned int users;                 /* sequences and transfers */
+    int is_readonly;                    /* SCI_FLAG_READONLY_MAP */
     struct cci__sci_map *next_readonly; /* of the process */
 };
 
 struct cci__sci_sequence {
-    cci__sci_map_t map;
-    int broken; /* until SCIStartSequence finds all well */
+    cci__sci_map_t map; /* that it is of */
+    int broken;         /* until SCIStartSequence finds all well */
 };
 
 /* One copy that the engine makes. */
 typedef struct cci__sci_piece {
-    char *to;
-    const char *from;
-    size_t size_bytes;
-    cci__sci_local_segment_t local; /* in use until the piece is dropped */
-    cci__sci_remote_segment_t remote;
-    cci__sci_map_t map[2];
+    char *to;                         /* where the bytes go */
+    const char *from;                 /* where they come from */
+    size_t size_bytes;                /* how many */
+    cci__sci_local_segment_t local;   /* in use until the piece is dropped */
+    cci__sci_remote_segment_t remote; /* likewise */
+    cci__sci_map_t map[2];            /* likewise, of a block transfer */
 } cci__sci_piece;
 
 typedef struct cci__sci_job {
-    struct cci__sci_job *next;
-    cci__sci_target *target;
-    cci__sci_piece *piece;
-    unsigned int count, at;
-    size_t done_bytes; /* of the piece */
-    int queued, running;
+    struct cci__sci_job *next; /* of the device */
+    cci__sci_target *target;   /* the DMA queue or block transfer */
+    cci__sci_piece *piece;     /* all of it */
+    unsigned int count, at;    /* pieces; the one that is copied next */
+    size_t done_bytes;         /* of the piece */
+    int queued, running;       /* in the device's list; a chunk is being copied */
 } cci__sci_job;
 
 struct cci__sci_dma_queue {
-    cci__sci_target target;
-    cci__sci_dma_queue_state_t state;
-    unsigned int entries_max;
-    int bell; /* rings for those who wait, or -1: unlike a condition, waiting for it ends with a signal */
-    cci__sci_job job;
+    cci__sci_target target;           /* first */
+    cci__sci_dma_queue_state_t state; /* as the program sees it */
+    unsigned int entries_max;         /* that the program asked for */
+    int bell;         /* rings for those who wait, or -1: unlike a condition, waiting for it ends with a signal */
+    cci__sci_job job; /* what is gathered, or posted */
 };
 
 /* Handles of block transfers are numbers, not addresses: the manual lets programs use them after their end. */
 typedef struct cci__sci_block {
-    cci__sci_target target;
-    struct cci__sci_block *next;
-    uintptr_t number;
-    int finished;
-    cci__sci_error_t status;
-    cci__sci_job job;
-    cci__sci_piece piece;
+    cci__sci_target target;      /* first */
+    struct cci__sci_block *next; /* of the device */
+    uintptr_t number;            /* its handle */
+    int finished;                /* copied, failed or aborted */
+    cci__sci_error_t status;     /* how it ended */
+    cci__sci_job job;            /* of one piece */
+    cci__sci_piece piece;        /* that one */
 } cci__sci_block;
 
 /* A descriptor that the device watches. Events name the slot and its generation, so that one which comes too late, for
@@ -1221,48 +1225,60 @@ enum {
 };
 
 typedef struct cci__sci_slot {
-    int kind;
-    int fd;
-    int next_free;
-    uint32_t generation;
-    void *object;
+    int kind;            /* CCI__SCI_SLOT_... */
+    int fd;              /* -1: free */
+    int next_free;       /* -1: the last */
+    uint32_t generation; /* counts what was here */
+    void *object;        /* a client, peer or interrupt */
 } cci__sci_slot;
 
+/* All descriptors that a device watches. */
+typedef struct cci__sci_watched {
+    cci__sci_slot *slot; /* what they are of */
+    int count, free;     /* slots; the first that is free, or -1 */
+} cci__sci_watched;
+
+/* The socket that others connect to. */
+typedef struct cci__sci_listener {
+    int fd, slot;     /* itself, and its place in the watch; -1: none */
+    uint64_t back_ns; /* it rests until then */
+    int is_full;      /* there was no descriptor for who connected last: the log has it */
+} cci__sci_listener;
+
 struct cci__sci_desc {
-    struct cci__sci_desc *next; /* all devices of the process */
-    char path[CCI__SCI_PATH];
-    char owner[CCI__SCI_NAME]; /* our name in the directory, "" until something is served */
-    int directory, epoll, wake, listener, listener_slot;
-    int has_group;
-    gid_t group;
-    unsigned int objects; /* that depend on the device */
-    uint32_t cookie;
-    cci__sci_slot *slot;
-    int slot_count, slot_free;
-    cci__sci_served *served;
-    cci__sci_table served_by_id, peers_by_name;
-    uint32_t turn, drops; /* removals; connections of clients that have ended */
-    cci__sci_client *clients;
-    cci__sci_peer *peers;
-    cci__sci_remote *rejoining;
-    unsigned int connecting; /* asynchronous connects that are under way */
-    uint64_t expiry_ns;      /* none of them has a deadline before; 0: not known */
-    cci__sci_queue calls;    /* events to be called back with */
-    cci__sci_frame *frame;   /* callbacks that run */
-    cci__sci_job *jobs, *last_job;
-    cci__sci_block *blocks;    /* the latest first */
-    uint64_t listener_back_ns; /* the listener rests until then */
-    uint64_t names_ns;         /* when to look next whether our names are still there */
-    int listener_is_full;      /* there was no descriptor for who knocked last: the log has it */
-    int caller_progress;       /* no helper thread: the program calls cci__sci_progress() */
-    unsigned int running;      /* depth of progress */
-    unsigned int changes;      /* how often those who wait had to look again */
-    int forked;                /* this is a copy in a child process */
+    struct cci__sci_desc *next;                 /* all devices of the process */
+    char path[CCI__SCI_PATH];                   /* of the directory */
+    char owner[CCI__SCI_NAME];                  /* our name in the directory, "" until something is served */
+    int directory;                              /* its descriptor */
+    int epoll, wake;                            /* what the device watches; an eventfd in it */
+    cci__sci_listener listener;                 /* made when something is served first */
+    int has_group;                              /* members of `group` may connect */
+    gid_t group;                                /* CCI_SISCI_GROUP */
+    unsigned int objects;                       /* that depend on the device */
+    uint32_t cookie;                            /* of the last connection that we asked for */
+    cci__sci_watched watched;                   /* descriptors */
+    cci__sci_served *served;                    /* what others connect to */
+    cci__sci_table served_by_id, peers_by_name; /* the same by their numbers; peers by their owners' names */
+    uint32_t turn, drops;                       /* removals; connections of clients that have ended */
+    cci__sci_client *clients;                   /* sockets of those who are connected to us */
+    cci__sci_peer *peers;                       /* sockets to those that we are connected to */
+    cci__sci_remote *rejoining;                 /* those that look for the successor of their owner */
+    unsigned int connecting;                    /* asynchronous connects that are under way */
+    uint64_t expiry_ns;                         /* none of them has a deadline before; 0: not known */
+    cci__sci_queue calls;                       /* events to be called back with */
+    cci__sci_frame *frame;                      /* callbacks that run */
+    cci__sci_job *jobs, *last_job;              /* that the engine copies */
+    cci__sci_block *blocks;                     /* the latest first */
+    uint64_t names_ns;                          /* when to look next whether our names are still there */
+    int caller_progress;                        /* no helper thread: the program calls cci__sci_progress() */
+    unsigned int running;                       /* depth of progress */
+    unsigned int changes;                       /* how often those who wait had to look again */
+    int forked;                                 /* this is a copy in a child process */
 #ifndef CCI_NO_THREADS
-    int has_thread, stop;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    pthread_t thread, runner; /* the runner is the thread in progress */
+    int has_thread, stop;                       /* the helper thread runs; it must end */
+    pthread_mutex_t lock;                       /* guards all of this */
+    pthread_cond_t changed;                     /* those who wait look again */
+    pthread_t thread, runner;                   /* the runner is the thread in progress */
 #endif
 };
 
@@ -1296,14 +1312,14 @@ enum {
 #define CCI__SCI_NO_ROOM (-2) /* a descriptor came, and we had none left */
 
 typedef struct cci__sci_message {
-    uint32_t magic;
-    uint16_t type;
-    uint16_t what;
-    uint32_t cookie;
-    uint32_t id;
-    uint32_t status;
-    uint32_t reserved;
-    uint64_t size_bytes;
+    uint32_t magic;      /* CCI__SCI_MAGIC */
+    uint16_t type;       /* CCI__SCI_MSG_... */
+    uint16_t what;       /* CCI__SCI_SEGMENT, ... */
+    uint32_t cookie;     /* of the connection */
+    uint32_t id;         /* the number of the object */
+    uint32_t status;     /* by the type */
+    uint32_t reserved;   /* 0 */
+    uint64_t size_bytes; /* of a segment */
 } cci__sci_message;
 
 /* ==================================================================================================================
@@ -1312,13 +1328,13 @@ typedef struct cci__sci_message {
 
 /* What all devices of a process share. */
 static struct {
-    int initialized;
-    cci__sci_desc_t devices;
-    uintptr_t block_number;
+    int initialized;         /* SCIInitialize was called */
+    cci__sci_desc_t devices; /* all that are open */
+    uintptr_t block_number;  /* of the last block transfer */
     cci__sci_map_t readonly; /* maps that can't be written to */
-    int fork_handled;
+    int fork_handled;        /* fork() is noticed */
 #ifndef CCI_NO_THREADS
-    pthread_mutex_t lock; /* taken before the lock of a device */
+    pthread_mutex_t lock;    /* taken before the lock of a device */
 #endif
 } cci__sci_world
 #ifndef CCI_NO_THREADS
@@ -1518,20 +1534,20 @@ static uint32_t cci__sci_hash_name(const char *name) {
 /* ---- watched descriptors --------------------------------------------------------------------------------------- */
 
 static int cci__sci_grow_slots(cci__sci_desc_t sd) {
-    int count = sd->slot_count ? sd->slot_count * 2 : 8, i;
+    int count = sd->watched.count ? sd->watched.count * 2 : 8, i;
     cci__sci_slot *bigger = (cci__sci_slot *)cci__sci_alloc((size_t)count * sizeof *bigger);
     if (!bigger) return 0;
-    if (sd->slot) {
-        memcpy(bigger, sd->slot, (size_t)sd->slot_count * sizeof *bigger);
-        cci__sci_free(sd->slot);
+    if (sd->watched.slot) {
+        memcpy(bigger, sd->watched.slot, (size_t)sd->watched.count * sizeof *bigger);
+        cci__sci_free(sd->watched.slot);
     }
-    for (i = sd->slot_count; i < count; i++) {
+    for (i = sd->watched.count; i < count; i++) {
         bigger[i].fd = -1;
         bigger[i].next_free = i + 1 < count ? i + 1 : -1;
     }
-    sd->slot_free = sd->slot_count;
-    sd->slot = bigger;
-    sd->slot_count = count;
+    sd->watched.free = sd->watched.count;
+    sd->watched.slot = bigger;
+    sd->watched.count = count;
     return 1;
 }
 
@@ -1540,14 +1556,14 @@ static int cci__sci_watch(cci__sci_desc_t sd, int kind, int fd, void *object) {
     struct epoll_event event;
     cci__sci_slot *slot;
     int index;
-    if (sd->slot_free < 0 && !cci__sci_grow_slots(sd)) return -1;
-    index = sd->slot_free;
-    slot = &sd->slot[index];
+    if (sd->watched.free < 0 && !cci__sci_grow_slots(sd)) return -1;
+    index = sd->watched.free;
+    slot = &sd->watched.slot[index];
     memset(&event, 0, sizeof event);
     event.events = EPOLLIN;
     event.data.u64 = (uint64_t)slot->generation << 32 | (uint32_t)index;
     if (epoll_ctl(sd->epoll, EPOLL_CTL_ADD, fd, &event) != 0) return -1;
-    sd->slot_free = slot->next_free;
+    sd->watched.free = slot->next_free;
     slot->kind = kind;
     slot->fd = fd;
     slot->object = object;
@@ -1557,14 +1573,14 @@ static int cci__sci_watch(cci__sci_desc_t sd, int kind, int fd, void *object) {
 static void cci__sci_unwatch(cci__sci_desc_t sd, int index) {
     cci__sci_slot *slot;
     if (index < 0) return;
-    slot = &sd->slot[index];
+    slot = &sd->watched.slot[index];
     if (!sd->forked) (void)epoll_ctl(sd->epoll, EPOLL_CTL_DEL, slot->fd, NULL);
     slot->generation++;
     slot->kind = CCI__SCI_SLOT_FREE;
     slot->fd = -1;
     slot->object = NULL;
-    slot->next_free = sd->slot_free;
-    sd->slot_free = index;
+    slot->next_free = sd->watched.free;
+    sd->watched.free = index;
 }
 
 /* A descriptor that a fork did not take away. */
@@ -1837,7 +1853,7 @@ static cci__sci_error_t cci__sci_open_directory(cci__sci_desc_t sd);
 
 static int cci__sci_listen(cci__sci_desc_t sd) {
     int attempt;
-    for (attempt = 0; sd->listener < 0 && attempt < 3; attempt++) {
+    for (attempt = 0; sd->listener.fd < 0 && attempt < 3; attempt++) {
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0) break;
         if (!cci__sci_name_listener(sd, fd)) {
@@ -1846,19 +1862,19 @@ static int cci__sci_listen(cci__sci_desc_t sd) {
             errno = error;
             continue;
         }
-        sd->listener = fd;
+        sd->listener.fd = fd;
         sd->names_ns = cci__sci_now() + CCI__SCI_LOOK_MS * UINT64_C(1000000);
-        sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, fd, sd);
-        if (sd->listener_slot < 0) {
+        sd->listener.slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, fd, sd);
+        if (sd->listener.slot < 0) {
             (void)unlinkat(sd->directory, sd->owner, 0);
             sd->owner[0] = '\0';
             close(fd);
-            sd->listener = -1;
+            sd->listener.fd = -1;
             break;
         }
     }
-    if (sd->listener < 0) cci__sci_log("can't listen in", sd->path, errno);
-    return sd->listener >= 0;
+    if (sd->listener.fd < 0) cci__sci_log("can't listen in", sd->path, errno);
+    return sd->listener.fd >= 0;
 }
 
 /* Survivors of a segment are looked for when the name is ours already: see above. */
@@ -2389,16 +2405,16 @@ static void cci__sci_add_client(cci__sci_desc_t sd, int fd) {
 static void cci__sci_accept(cci__sci_desc_t sd) {
     int budget;
     for (budget = 16; budget > 0; budget--) {
-        int fd = (int)syscall(SYS_accept4, sd->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = (int)syscall(SYS_accept4, sd->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            sd->listener_is_full = 0;
+            sd->listener.is_full = 0;
             cci__sci_add_client(sd, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            if (!sd->listener_is_full) cci__sci_log("can't let anybody in at", sd->owner, errno);
-            sd->listener_is_full = 1;
-            cci__sci_unwatch(sd, sd->listener_slot);
-            sd->listener_slot = -1;
-            sd->listener_back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
+            if (!sd->listener.is_full) cci__sci_log("can't let anybody in at", sd->owner, errno);
+            sd->listener.is_full = 1;
+            cci__sci_unwatch(sd, sd->listener.slot);
+            sd->listener.slot = -1;
+            sd->listener.back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return;
@@ -3012,8 +3028,8 @@ static void cci__sci_handle(cci__sci_desc_t sd, uint64_t id) {
     uint64_t ignored;
     cci__sci_slot slot;
     ssize_t n;
-    if (index >= (uint32_t)sd->slot_count || sd->slot[index].generation != (uint32_t)(id >> 32)) return;
-    slot = sd->slot[index];
+    if (index >= (uint32_t)sd->watched.count || sd->watched.slot[index].generation != (uint32_t)(id >> 32)) return;
+    slot = sd->watched.slot[index];
     switch (slot.kind) {
     case CCI__SCI_SLOT_WAKE:
         n = read(slot.fd, &ignored, sizeof ignored);
@@ -3069,15 +3085,15 @@ static void cci__sci_rename_all(cci__sci_desc_t sd) {
  * open stay. */
 static void cci__sci_look_after_names(cci__sci_desc_t sd) {
     struct stat status;
-    if (sd->listener < 0 || sd->forked || cci__sci_now() < sd->names_ns) return;
+    if (sd->listener.fd < 0 || sd->forked || cci__sci_now() < sd->names_ns) return;
     sd->names_ns = cci__sci_now() + CCI__SCI_LOOK_MS * UINT64_C(1000000);
     if (fstatat(sd->directory, sd->owner, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT) return;
     cci__sci_log("somebody has wiped", sd->path, 0);
     if (fstat(sd->directory, &status) != 0 || (status.st_nlink == 0 && !cci__sci_renew_directory(sd))) return;
     (void)cci__sci_lock_at(sd, CCI__SCI_F_OFD_SETLK, F_UNLCK, cci__sci_life_at(sd->owner));
-    cci__sci_unwatch(sd, sd->listener_slot);
-    close(sd->listener);
-    sd->listener = sd->listener_slot = -1;
+    cci__sci_unwatch(sd, sd->listener.slot);
+    close(sd->listener.fd);
+    sd->listener.fd = sd->listener.slot = -1;
     if (cci__sci_listen(sd)) cci__sci_rename_all(sd);
 }
 
@@ -3087,13 +3103,13 @@ static uint64_t cci__sci_due(cci__sci_desc_t sd) {
     uint64_t due_ns = cci__sci_rejoin_all(sd), expiry_ns = cci__sci_expire(sd);
     due_ns = expiry_ns < due_ns ? expiry_ns : due_ns;
     cci__sci_look_after_names(sd);
-    if (sd->listener >= 0 && sd->names_ns < due_ns) due_ns = sd->names_ns;
-    if (sd->listener >= 0 && sd->listener_slot < 0) {
-        if (sd->listener_back_ns <= cci__sci_now()) {
-            sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, sd->listener, sd);
-            sd->listener_back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
+    if (sd->listener.fd >= 0 && sd->names_ns < due_ns) due_ns = sd->names_ns;
+    if (sd->listener.fd >= 0 && sd->listener.slot < 0) {
+        if (sd->listener.back_ns <= cci__sci_now()) {
+            sd->listener.slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, sd->listener.fd, sd);
+            sd->listener.back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
         }
-        if (sd->listener_slot < 0 && sd->listener_back_ns < due_ns) due_ns = sd->listener_back_ns;
+        if (sd->listener.slot < 0 && sd->listener.back_ns < due_ns) due_ns = sd->listener.back_ns;
     }
     return sd->jobs || sd->calls.first || sd->changes != before ? 0 : due_ns;
 }
@@ -3363,8 +3379,8 @@ static void cci__sci_close_in_child(cci__sci_desc_t sd) {
     cci__sci_peer *peer;
     cci__sci_remote *r;
     int i;
-    for (i = 0; i < sd->slot_count; i++) {
-        cci__sci_slot *slot = &sd->slot[i];
+    for (i = 0; i < sd->watched.count; i++) {
+        cci__sci_slot *slot = &sd->watched.slot[i];
         if (slot->kind == CCI__SCI_SLOT_FREE) continue;
         close(slot->fd);
         slot->fd = -1;
@@ -3377,10 +3393,10 @@ static void cci__sci_close_in_child(cci__sci_desc_t sd) {
     for (peer = sd->peers; peer; peer = peer->next)
         for (r = peer->remotes; r; r = r->next) cci__sci_close_and_forget(&r->fd);
     for (r = sd->rejoining; r; r = r->later) cci__sci_close_and_forget(&r->fd);
-    if (sd->listener >= 0 && sd->listener_slot < 0) close(sd->listener);
+    if (sd->listener.fd >= 0 && sd->listener.slot < 0) close(sd->listener.fd);
     close(sd->epoll);
     close(sd->directory);
-    sd->listener = sd->wake = sd->epoll = sd->directory = -1;
+    sd->listener.fd = sd->wake = sd->epoll = sd->directory = -1;
 }
 
 static void cci__sci_after_fork_in_child(void) {
@@ -3426,7 +3442,7 @@ static void cci__sci_register(cci__sci_desc_t sd) {
 
 static void cci__sci_free_device(cci__sci_desc_t sd) {
     if (sd->owner[0] && !sd->forked) (void)unlinkat(sd->directory, sd->owner, 0);
-    cci__sci_close(sd, sd->listener);
+    cci__sci_close(sd, sd->listener.fd);
     cci__sci_close(sd, sd->wake);
     cci__sci_close(sd, sd->epoll);
     cci__sci_close(sd, sd->directory);
@@ -3434,7 +3450,7 @@ static void cci__sci_free_device(cci__sci_desc_t sd) {
     (void)pthread_mutex_destroy(&sd->lock);
     if (!sd->forked) (void)pthread_cond_destroy(&sd->changed);
 #endif
-    cci__sci_free(sd->slot);
+    cci__sci_free(sd->watched.slot);
     cci__sci_free(sd->served_by_id.bucket);
     cci__sci_free(sd->peers_by_name.bucket);
     cci__sci_free(sd);
@@ -3451,7 +3467,7 @@ static cci__sci_desc_t cci__sci_open(const cci__sci_options *options, cci__sci_e
     cci__sci_error_t status;
     cci__sci_set(error, CCI__SCI_ERR_SYSTEM);
     if (!sd) return NULL;
-    sd->directory = sd->epoll = sd->wake = sd->listener = sd->listener_slot = sd->slot_free = -1;
+    sd->directory = sd->epoll = sd->wake = sd->listener.fd = sd->listener.slot = sd->watched.free = -1;
     sd->caller_progress = options->caller_progress;
 #ifndef CCI_NO_THREADS
     if (!cci__sci_init_lock(sd)) {
@@ -5161,7 +5177,7 @@ static int cci__sci_poll(cci__sci_desc_t sd, int fd, uint64_t deadline_ns) {
     count = 2;
     if (cci__sci_world.devices != sd || sd->next) soon_ns = cci__sci_now() + 1000000u;
 #endif
-    if (count == 2 && (sd->jobs || sd->connecting || sd->rejoining || sd->listener_slot < 0))
+    if (count == 2 && (sd->jobs || sd->connecting || sd->rejoining || sd->listener.slot < 0))
         soon_ns = cci__sci_now() + 1000000u;
     cci__sci_unlock(sd);
     n = poll(item, count, cci__sci_until(soon_ns < deadline_ns ? soon_ns : deadline_ns));
@@ -5379,8 +5395,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateDataInterrupt)(cci__sci_desc_t sd, cci__
 
 /* What one data interrupt brought. */
 typedef struct cci__sci_packet {
-    unsigned int length;
-    char bytes[CCI__SCI_DATA_INTERRUPT_MAX];
+    unsigned int length;                     /* of the data */
+    char bytes[CCI__SCI_DATA_INTERRUPT_MAX]; /* the data */
 } cci__sci_packet;
 
 /* Takes one packet, or with `peek` looks at it; what is longer than any of ours is dropped. */
@@ -5414,8 +5430,8 @@ static void cci__sci_hear_data_interrupt(cci__sci_local_data_interrupt_t interru
 
 /* Where a waiting program wants its data. */
 typedef struct cci__sci_wanted {
-    void *data;
-    unsigned int room, length;
+    void *data;                /* where data goes */
+    unsigned int room, length; /* bytes there; bytes that came */
 } cci__sci_wanted;
 
 /* A packet that does not fit stays where it is. */
@@ -5782,16 +5798,16 @@ CCI_API const char *SCIGetErrorString(cci__sci_error_t error) {
 
 /* What this header or a library offers. */
 typedef struct cci__sci_provider {
-    cci__sci_functions call;
+    cci__sci_functions call; /* by their names in the manual */
     struct {
         CCI__SCI_FLAGS(CCI__SCI_NUMBER)
-    } flag;
+    } flag; /* SCI_FLAG_... */
     struct {
         CCI__SCI_QUERIES(CCI__SCI_NUMBER)
-    } query;
-    unsigned int api_major, api_minor;
-    unsigned int found; /* functions that the library has */
-    void *library;
+    } query;                           /* SCI_Q_... */
+    unsigned int api_major, api_minor; /* the version of its API */
+    unsigned int found;                /* functions that the library has */
+    void *library;                     /* from dlopen(); NULL: this header */
 } cci__sci_provider;
 
 #define CCI__SCI_ENTRY(kind, type, name, parameters) CCI__SCI(name),
@@ -5952,12 +5968,12 @@ enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_
 
 /* What an inbox tells about itself and its owner. */
 typedef struct cci__sisci_card {
-    uint32_t magic, other_id; /* the number of the other inbox of the link */
-    uint32_t ring_lines, block_size, block_count, slot_size;
-    uint32_t interrupt, max_send_size, pid, region_count, region_size;
-    uint32_t sleeps;          /* the owner may want interrupts */
-    uint64_t probe_at, probe; /* where this number is in the owner's memory */
-    uint64_t regions_at;
+    uint32_t magic, other_id;                                          /* the number of the other inbox of the link */
+    uint32_t ring_lines, block_size, block_count, slot_size;           /* of this inbox, in lines and bytes */
+    uint32_t interrupt, max_send_size, pid, region_count, region_size; /* the owner's; of its registrations */
+    uint32_t sleeps;                                                   /* the owner may want interrupts */
+    uint64_t probe_at, probe;                                          /* where this number is in the owner's memory */
+    uint64_t regions_at;                                               /* where these are in the owner's memory */
     uint32_t service, mark; /* the numbers of the owner's listener, and of the link's bit there */
 } cci__sisci_card;
 
@@ -5965,26 +5981,28 @@ typedef struct cci__sisci_card {
  * it there or does not, but nothing in between. 0: free. Through an adapter there are only stores: such connect records
  * tell their own check, and who is overwritten tries again. */
 typedef struct cci__sisci_far_connect_record {
-    uint32_t check, node, client_id, server_id;
+    uint32_t check, node, client_id, server_id; /* check: 0: free; where the client is; the two inboxes */
 } cci__sisci_far_connect_record;
 
 typedef struct cci__sisci_listener {
-    uint32_t magic, interrupt, count, reserved;
-    uint64_t connect_record[CCI__SISCI_CONNECT_RECORDS];
-    cci__sisci_far_connect_record far_connect_record[CCI__SISCI_CONNECT_RECORDS];
-    uint64_t name; /* of the service, 0: it has none */
-    uint8_t unused[40];
+    uint32_t magic, interrupt, count, reserved; /* the owner's interrupt; connect records that there ever were */
+    uint64_t connect_record[CCI__SISCI_CONNECT_RECORDS];                          /* of clients on this host */
+    cci__sisci_far_connect_record far_connect_record[CCI__SISCI_CONNECT_RECORDS]; /* of clients through an adapter */
+    uint64_t name;                                                                /* of the service, 0: it has none */
+    uint8_t unused[40];                                                           /* to the next line */
     uint32_t sleeps, unused_too[111];      /* sleeps: who marks a link rings, too */
     uint64_t marks[CCI__SISCI_MARKS / 64]; /* links that are to be looked at */
 } cci__sisci_listener;
 typedef char cci__sisci_listener_fits[sizeof(cci__sisci_listener) <= CCI__SISCI_LISTENER_SIZE ? 1 : -1];
 
 typedef struct cci__sisci_device {
-    uint32_t adapter;
-    char directory[CCI__SCI_PATH];
-    char group[24];
-    uint8_t progress_thread, rma_mode, is_far;
-    uint32_t ring_bytes, block_count, max_send_size, send_buf_count, recv_buf_count, send_timeout_us, service;
+    uint32_t adapter;                                         /* of the library */
+    char directory[CCI__SCI_PATH];                            /* "": as the environment says */
+    char group[24];                                           /* likewise */
+    uint8_t progress_thread, rma_mode, is_far;                /* progress = thread; rma; through an adapter's library */
+    uint32_t ring_bytes, block_count, max_send_size;          /* of an inbox, and of a message */
+    uint32_t send_buf_count, recv_buf_count, send_timeout_us; /* of an endpoint at first */
+    uint32_t service;                                         /* 0: any free one */
 } cci__sisci_device;
 
 struct cci__sisci_conn;
@@ -6120,23 +6138,23 @@ typedef struct cci__sisci_entry {
 
 /* Memory of cci_rma_alloc(): a segment. */
 typedef struct cci__sisci_shared {
-    struct cci__sisci_shared *next;
-    cci__sci_local_segment_t segment;
-    cci__sci_map_t map;
-    uint8_t *base;     /* where it is mapped; NULL: it is not */
-    uint32_t size, id; /* bytes; the segment's number */
+    struct cci__sisci_shared *next;   /* of the endpoint */
+    cci__sci_local_segment_t segment; /* itself */
+    cci__sci_map_t map;               /* all of it */
+    uint8_t *base;                    /* where it is mapped; NULL: it is not */
+    uint32_t size, id;                /* bytes; the segment's number */
 } cci__sisci_shared;
 
 /* A segment of the peer's that is mapped, or will be. */
 typedef struct cci__sisci_view {
-    struct cci__sisci_link *link;
-    cci__sci_remote_segment_t segment;
-    cci__sci_map_t map;
-    uint8_t *base;       /* NULL: not mapped yet */
-    uint32_t id, size;   /* the segment's number, 0: this is free; bytes */
-    uint32_t turn;       /* of the RMA that used it last */
-    int news;            /* 1: connected, -1: failed or lost */
-    uint8_t is_writable; /* mapped for writing too */
+    struct cci__sisci_link *link;      /* whose it is */
+    cci__sci_remote_segment_t segment; /* NULL: not connected */
+    cci__sci_map_t map;                /* NULL: not mapped */
+    uint8_t *base;                     /* NULL: not mapped yet */
+    uint32_t id, size;                 /* the segment's number, 0: this is free; bytes */
+    uint32_t turn;                     /* of the RMA that used it last */
+    int news;                          /* 1: connected, -1: failed or lost */
+    uint8_t is_writable;               /* mapped for writing too */
 } cci__sisci_view;
 
 /* What a link has of the peer's memory; there is none before the first RMA that may need it. */
@@ -6154,16 +6172,16 @@ typedef struct cci__sisci_views {
 
 /* What a peer may connect to, for as long as the registration is there that says so. */
 typedef struct cci__sisci_grant {
-    uint32_t id;     /* the segment's number */
-    uint32_t region; /* the registration's place in the table */
-    uint64_t key;    /* its key */
-    cci__sci_access access;
+    uint32_t id;            /* the segment's number */
+    uint32_t region;        /* the registration's place in the table */
+    uint64_t key;           /* its key */
+    cci__sci_access access; /* to read, or to write too */
 } cci__sisci_grant;
 
 /* A link by the number of its bit in the listener. */
 typedef struct cci__sisci_mark {
     struct cci__sisci_link *link; /* NULL: the number is free */
-    uint32_t next_free;
+    uint32_t next_free;           /* or CCI__SISCI_NO_MARK */
 } cci__sisci_mark;
 
 /* Our inbox, where a record comes in. */
@@ -6204,8 +6222,8 @@ typedef struct cci__sisci_link_time {
 
 /* Long messages, and RMA through slots: the parts of an inbox behind its ring. */
 typedef struct cci__sisci_inbox {
-    cci__sci_local_segment_t segment;
-    cci__sci_map_t map;
+    cci__sci_local_segment_t segment;      /* which the peer connects to */
+    cci__sci_map_t map;                    /* all of it */
     uint32_t id;                           /* the segment's number */
     uint8_t *blocks, *slots;               /* where these begin */
     uint32_t held;                         /* blocks that the program reads */
@@ -6214,8 +6232,8 @@ typedef struct cci__sisci_inbox {
 } cci__sisci_inbox;
 
 typedef struct cci__sisci_outbox {
-    cci__sci_remote_segment_t segment;
-    cci__sci_map_t map;
+    cci__sci_remote_segment_t segment;     /* the peer's */
+    cci__sci_map_t map;                    /* all of it */
     uint32_t id;                           /* the segment's number */
     uint8_t *blocks, *slots;               /* where these begin */
     uint32_t returned;                     /* blocks that the peer has given back: counts */
@@ -6234,63 +6252,63 @@ typedef struct cci__sisci_stalled {
 
 /* How a link is made. */
 typedef struct cci__sisci_joining {
-    cci__sisci_news news;
+    cci__sisci_news news;                       /* from callbacks */
     uint64_t retry_ns;                          /* when to try again, or to give up */
     cci__sci_remote_segment_t listener_segment; /* the server's listener */
-    cci__sci_map_t listener_map;
-    uint64_t *connect_record;  /* ours, at the listener; NULL: it is gone */
-    uint32_t service;          /* the number of the listener */
-    uint64_t name;             /* of the server's service, as the listener says */
-    int knows_name;            /* has it said so? */
-    char owner[CCI__SCI_NAME]; /* of the listener */
+    cci__sci_map_t listener_map;                /* where it is mapped */
+    uint64_t *connect_record;                   /* ours, at the listener; NULL: it is gone */
+    uint32_t service;                           /* the number of the listener */
+    uint64_t name;                              /* of the server's service, as the listener says */
+    int knows_name;                             /* has it said so? */
+    char owner[CCI__SCI_NAME];                  /* of the listener */
 } cci__sisci_joining;
 
 /* What is known of the peer, and how it is woken. */
 typedef struct cci__sisci_peer {
-    cci__sisci_card card; /* the peer's, checked */
-    uint32_t node;        /* where it is */
-    int vm;               /* process_vm works */
-    int is_foreign;       /* the peer is another user, let in by the group */
-    cci__sci_remote_interrupt_t interrupt;
-    int interrupt_is_due;              /* an interrupt is due as soon as it is connected */
-    cci__sci_remote_segment_t segment; /* its listener, where we mark the link */
-    cci__sci_map_t map;
-    cci__sisci_listener *listener;
-    uint32_t mark; /* the number of the link's bit there */
-    int sleeps;    /* it may want interrupts */
+    cci__sisci_card card;                  /* the peer's, checked */
+    uint32_t node;                         /* where it is */
+    int vm;                                /* process_vm works */
+    int is_foreign;                        /* the peer is another user, let in by the group */
+    cci__sci_remote_interrupt_t interrupt; /* that wakes it, or NULL */
+    int interrupt_is_due;                  /* an interrupt is due as soon as it is connected */
+    cci__sci_remote_segment_t segment;     /* its listener, where we mark the link */
+    cci__sci_map_t map;                    /* where that is mapped */
+    cci__sisci_listener *listener;         /* the mapping, or NULL */
+    uint32_t mark;                         /* the number of the link's bit there */
+    int sleeps;                            /* it may want interrupts */
 } cci__sisci_peer;
 
 /* RMA of the link, and of its peer. */
 typedef struct cci__sisci_link_rma {
-    cci__sisci_views *views; /* of the peer's memory, or NULL */
-    cci__sisci_slot slot[CCI__SISCI_SLOTS];
-    uint64_t slot_number; /* of the last piece */
-    cci__sisci_grant grant[CCI__SISCI_GRANTS];
-    uint32_t grants; /* how many there ever were: the oldest is replaced */
+    cci__sisci_views *views;                   /* of the peer's memory, or NULL */
+    cci__sisci_slot slot[CCI__SISCI_SLOTS];    /* pieces that wait for an answer */
+    uint64_t slot_number;                      /* of the last piece */
+    cci__sisci_grant grant[CCI__SISCI_GRANTS]; /* what the peer may connect to */
+    uint32_t grants;                           /* how many there ever were: the oldest is replaced */
 } cci__sisci_link_rma;
 
 typedef struct cci__sisci_link {
     /* What a look at it needs, and what each message does: few lines of the cache, since there may be thousands of
      * links. */
-    cci_list_t node; /* in hot or cold */
-    cci__sisci_in in;
-    uint32_t acknowledged; /* as much was acknowledged, by a word or a record */
-    uint8_t is_busy;       /* there may be more to do than to look whether something has come: bits */
-    uint8_t batch;         /* records taken at a time */
-    uint8_t is_hot;        /* in `hot` */
-    uint8_t is_watched;    /* the peer marks the link with what it stores next */
-    cci_list_t due;        /* in `due`: there is something to acknowledge */
-    struct cci__sisci *ep; /* the second line */
-    cci__sisci_out out;
+    cci_list_t node;                      /* in hot or cold */
+    cci__sisci_in in;                     /* records that come */
+    uint32_t acknowledged;                /* as much was acknowledged, by a word or a record */
+    uint8_t is_busy;                      /* there may be more to do than to look whether something has come: bits */
+    uint8_t batch;                        /* records taken at a time */
+    uint8_t is_hot;                       /* in `hot` */
+    uint8_t is_watched;                   /* the peer marks the link with what it stores next */
+    cci_list_t due;                       /* in `due`: there is something to acknowledge */
+    struct cci__sisci *ep;                /* the second line */
+    cci__sisci_out out;                   /* records that go */
     struct cci__sisci_mirror *mirror;     /* through an adapter, or NULL */
     cci__sisci_item *items, **items_tail; /* the queue */
     cci_list_t ops;                       /* the third: operations in the order of the calls */
-    cci__sisci_link_conns conns;
-    int state; /* CCI__SISCI_CONNECTING, ... */
-    cci__sisci_link_time time;
-    uint32_t watch, watched; /* the word that we have stored for the peer; the last that we have obeyed */
-    int told;                /* through an adapter: the peer knows that we sleep */
-    uint32_t idle_rounds;    /* since something happened */
+    cci__sisci_link_conns conns;          /* its connections */
+    int state;                            /* CCI__SISCI_CONNECTING, ... */
+    cci__sisci_link_time time;            /* what has deadlines */
+    uint32_t watch, watched;              /* the word that we have stored for the peer; the last that we have obeyed */
+    int told;                             /* through an adapter: the peer knows that we sleep */
+    uint32_t idle_rounds;                 /* since something happened */
     /* What is rarer. */
     cci_list_t notify;            /* in `notify`: something was stored that the peer may be waiting for */
     int notify_kind;              /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
@@ -6302,12 +6320,12 @@ typedef struct cci__sisci_link {
     int is_client;                /* this side has made it */
     int is_over;                  /* lost, and all that had come is taken */
     uint32_t mark;                /* the number of its bit in our listener */
-    cci__sisci_inbox inbox;
-    cci__sisci_outbox outbox;
-    cci__sisci_stalled stall;
-    cci__sisci_joining join;
-    cci__sisci_peer peer;
-    cci__sisci_link_rma rma;
+    cci__sisci_inbox inbox;       /* our segment */
+    cci__sisci_outbox outbox;     /* the peer's */
+    cci__sisci_stalled stall;     /* what can't be received at present */
+    cci__sisci_joining join;      /* how it is made */
+    cci__sisci_peer peer;         /* who is at the other end */
+    cci__sisci_link_rma rma;      /* remote memory access */
 } cci__sisci_link;
 #define CCI__SISCI_HAS_WORK 1u /* in `is_busy` */
 #define CCI__SISCI_IS_DUE 2u   /* only to acknowledge, which the next record does too */
@@ -6321,13 +6339,13 @@ typedef struct cci__sisci_link {
  * All zeros are a good beginning. Nobody waits for anybody: a sender whose slot another one is still writing to
  * takes the next number, and a receiver that is too slow loses what was overwritten. */
 typedef struct cci__sisci_group {
-    struct cci__sisci_group *next; /* of the endpoint */
-    cci__sisci_conn *conn;         /* the program's */
-    cci__sci_local_segment_t segment;
-    cci__sci_map_t map;
-    uint8_t *base;     /* NULL: not in the group yet */
-    uint64_t retry_ns; /* when to try again to join */
-    uint32_t id;       /* the group's number */
+    struct cci__sisci_group *next;    /* of the endpoint */
+    cci__sisci_conn *conn;            /* the program's */
+    cci__sci_local_segment_t segment; /* the group's memory */
+    cci__sci_map_t map;               /* all of it */
+    uint8_t *base;                    /* NULL: not in the group yet */
+    uint64_t retry_ns;                /* when to try again to join */
+    uint32_t id;                      /* the group's number */
     /* receiving */
     uint64_t tail;                         /* all before were taken, or are lost */
     uint8_t taken[CCI__SISCI_GROUP_SLOTS]; /* of those from there on */
@@ -6352,7 +6370,7 @@ typedef struct cci__sisci_group_slot {
     uint32_t length;     /* of the message */
     uint32_t was_stolen; /* `check` is valid */
     uint64_t unused[5];  /* the words begin with a line */
-    uint64_t words[CCI__SISCI_GROUP_BYTES / 8];
+    uint64_t words[CCI__SISCI_GROUP_BYTES / 8]; /* the message */
 } cci__sisci_group_slot;
 
 typedef struct cci__sisci_memory {
@@ -6386,8 +6404,8 @@ typedef struct cci__sisci_times {
 
 /* What grows in slabs when it is first needed. */
 typedef struct cci__sisci_pools {
-    cci_evq_event_t *free_ops; /* the events of operations */
-    cci__sisci_item *free_items;
+    cci_evq_event_t *free_ops;                            /* the events of operations */
+    cci__sisci_item *free_items;                          /* with their buffers */
     cci__sisci_memory *slabs;                             /* all of them, freed with the endpoint */
     uint32_t op_made, item_made, recv_made, control_made; /* how many there are */
     uint32_t stride;                                      /* bytes of a buffer */
@@ -6404,9 +6422,9 @@ typedef struct cci__sisci_marks {
 
 /* The listener, and the interrupt that wakes this endpoint. */
 typedef struct cci__sisci_entrance {
-    cci__sisci_listener *listener; /* as it is mapped */
-    cci__sci_local_segment_t segment;
-    cci__sci_map_t map;
+    cci__sisci_listener *listener;        /* as it is mapped */
+    cci__sci_local_segment_t segment;     /* that it is */
+    cci__sci_map_t map;                   /* all of it */
     uint32_t service;                     /* its number, as in the URI */
     uint32_t connect_records;             /* the listener's count of them, up to which we have looked */
     uint32_t answers;                     /* links that clients are making */
@@ -6426,13 +6444,13 @@ typedef struct cci__sisci_sleep {
 
 /* Links to servers by node and service: a hash table. */
 typedef struct cci__sisci_servers {
-    cci__sisci_link **bucket;
-    uint32_t buckets, count; /* 2^n; links in them */
+    cci__sisci_link **bucket; /* NULL: none yet */
+    uint32_t buckets, count;  /* 2^n; links in them */
 } cci__sisci_servers;
 
 /* Registered memory. */
 typedef struct cci__sisci_registered {
-    cci_rma_table_t table;
+    cci_rma_table_t table;      /* all registrations */
     cci_rma_region_t *regions;  /* of the table: peers read them */
     cci__sisci_shared registry; /* the registration table for peers, made with the first memory of cci_rma_alloc() */
     cci__sisci_shared *shared;  /* that memory */
@@ -6450,25 +6468,25 @@ typedef struct cci__sisci {
 #ifndef CCI_NO_THREADS
     int lock; /* 1: taken */
 #endif
-    cci__sisci_links links;
+    cci__sisci_links links;  /* lists of them */
     uint32_t rounds;         /* of work; 0: the next one looks at the device */
     uint32_t given;          /* events that were given without a round */
     uint32_t received_total; /* messages that were put in `received` */
     uint32_t taken_total;    /* that are there no more */
     cci_evq_fifo_t received; /* messages, and ends of connections, for the program */
-    cci__sisci_pools pools;
+    cci__sisci_pools pools;  /* operations, items, buffers */
 #ifndef CCI_NO_WAKE
     uint32_t wake_word; /* CCI__SISCI_WAKE while a message is posted that was sent with CCI_FLAG_WAKE, or 0 */
 #endif
     cci__sisci_group *groups;         /* multicast connections */
     const struct cci__sisci_far *far; /* through an adapter: what is done otherwise there; or NULL */
     struct cci__sisci_port *port;     /* its device */
-    cci__sisci_marks marks;
-    cci__sisci_times times;
-    cci__sisci_sleep sleep;
+    cci__sisci_marks marks;           /* links by number */
+    cci__sisci_times times;           /* when to look */
+    cci__sisci_sleep sleep;           /* the OS handle and the thread */
     /* What is rarer. */
-    void *allocation; /* in which the endpoint begins with a line */
-    cci__sisci_device device;
+    void *allocation;             /* in which the endpoint begins with a line */
+    cci__sisci_device device;     /* a copy of its configuration */
     uint64_t probe;               /* a random number that peers try to read, to learn whether process_vm works */
     const cci__sci_provider *sci; /* the table of functions and flags */
     cci__sci_desc_t sd;           /* the SISCI device */
@@ -6479,9 +6497,9 @@ typedef struct cci__sisci {
     uint32_t group_count;         /* of `groups` */
     uint32_t kept_answers;        /* to be sent */
     cci_list_t ending;            /* connections that have ended, which the program is to be told of */
-    cci__sisci_entrance entrance;
-    cci__sisci_registered rma;
-    cci__sisci_servers servers;
+    cci__sisci_entrance entrance; /* the listener */
+    cci__sisci_registered rma;    /* registered memory */
+    cci__sisci_servers servers;   /* links by server */
 } cci__sisci;
 
 /* What is done otherwise through an adapter (>>sisci-adapter). Where it has the name of a function of the software, it
@@ -6489,31 +6507,32 @@ typedef struct cci__sisci {
 typedef struct cci__sisci_far {
     const char *(*bring_up)(uint32_t adapter, const char *path); /* opens the library; NULL, or why it can't be used */
     const cci__sci_provider *(*provider)(void);                  /* what the library offers */
-    int (*open)(cci__sisci *ep);
-    void (*close)(cci__sisci *ep);
-    int (*make_interrupt)(cci__sisci *ep);
-    int (*event_fd)(const cci__sisci *ep); /* readable when a callback has reported something */
-    void (*consume_interrupts)(const cci__sisci *ep);
-    void (*run_callbacks)(const cci__sisci *ep);
+    int (*open)(cci__sisci *ep);                                 /* the device; a status */
+    void (*close)(cci__sisci *ep);                               /* it, or later */
+    int (*make_interrupt)(cci__sisci *ep);                       /* 0: failed; likewise below */
+    int (*event_fd)(const cci__sisci *ep);                       /* readable when a callback has reported something */
+    void (*consume_interrupts)(const cci__sisci *ep);            /* they have been heard of */
+    void (*run_callbacks)(const cci__sisci *ep); /* these run by themselves: removes what peers have let go of */
+    /* a number of 0 becomes one that is free */
     cci__sci_error_t (*make_segment)(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id, size_t size,
                                      cci__sci_cb_local_segment_t callback, void *arg);
-    void (*remove_listener)(cci__sisci *ep);
-    int (*look_at_connect_records)(cci__sisci *ep); /* 0: the rest has to wait */
-    int (*leave_connect_record)(cci__sisci_link *link, cci__sisci_listener *listener);
+    void (*remove_listener)(cci__sisci *ep);                                           /* or later */
+    int (*look_at_connect_records)(cci__sisci *ep);                                    /* 0: the rest has to wait */
+    int (*leave_connect_record)(cci__sisci_link *link, cci__sisci_listener *listener); /* by stores alone */
     cci__sci_error_t (*make_inbox)(cci__sisci_link *link, size_t size); /* the link has a mirror from then on */
-    void (*remove_inbox)(cci__sisci_link *link);
-    int (*connect_segment)(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id);
-    void (*connect_interrupt)(cci__sisci_link *link, unsigned int number);
-    int (*begin_mirror)(cci__sisci_link *link, size_t size); /* the peer's inbox is mapped: its copy is made */
-    void (*end_mirror)(cci__sisci_link *link);               /* frees the copy */
-    void (*release_mirror)(struct cci__sisci_mirror *mirror);
-    void (*step)(cci__sisci_link *link, uint64_t now_ns);                     /* callbacks, and stores that were lost */
-    void (*push)(const cci__sisci_link *link, const void *from, size_t size); /* bytes of the copy */
-    void (*push_record)(cci__sisci_link *link, const uint8_t *record, uint32_t lines);
-    void (*push_word)(const cci__sisci_link *link, size_t at);
+    void (*remove_inbox)(cci__sisci_link *link);                        /* or later */
+    int (*connect_segment)(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id); /* waits */
+    void (*connect_interrupt)(cci__sisci_link *link, unsigned int number);                          /* waits */
+    int (*begin_mirror)(cci__sisci_link *link, size_t size);  /* the peer's inbox is mapped: its copy is made */
+    void (*end_mirror)(cci__sisci_link *link);                /* frees the copy */
+    void (*release_mirror)(struct cci__sisci_mirror *mirror); /* for another link */
+    void (*step)(cci__sisci_link *link, uint64_t now_ns);     /* callbacks, and stores that were lost */
+    void (*push)(const cci__sisci_link *link, const void *from, size_t size);          /* bytes of the copy */
+    void (*push_record)(cci__sisci_link *link, const uint8_t *record, uint32_t lines); /* its first word last */
+    void (*push_word)(const cci__sisci_link *link, size_t at);                         /* of the copy */
     void (*push_long)(const cci__sisci_link *link, size_t at); /* two words, behind all that was stored before */
-    void (*finish_stores)(const cci__sisci_link *link);
-    int (*confirm_sleep)(cci__sisci_link *link); /* has the word arrived that says that we sleep? */
+    void (*finish_stores)(const cci__sisci_link *link);        /* before an interrupt, which may overtake them */
+    int (*confirm_sleep)(cci__sisci_link *link);               /* has the word arrived that says that we sleep? */
 } cci__sisci_far;
 
 /* NULL where this is compiled without CCI_SISCI_ADAPTER. */
@@ -7318,7 +7337,7 @@ static uint32_t cci__sisci_lines(uint32_t length) {
 
 /* Where in a record something goes, or comes from. */
 typedef struct cci__sisci_place {
-    uint8_t *at;
+    uint8_t *at;   /* the next byte */
     uint32_t left; /* bytes in this line */
 } cci__sisci_place;
 
@@ -7766,9 +7785,9 @@ static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item 
 
 /* What travels with a bounced piece. */
 typedef struct cci__sisci_bounce {
-    uint32_t slot, region;
-    uint64_t key, offset, number;
-    uint32_t length, operation; /* of an atomic: its width; and what it does to the number */
+    uint32_t slot, region;        /* where the bytes are; the place of the registration */
+    uint64_t key, offset, number; /* of the registration; in its memory; of the piece */
+    uint32_t length, operation;   /* of an atomic: its width; and what it does to the number */
 } cci__sisci_bounce;
 
 /* Takes the answers that have come. */
@@ -8328,9 +8347,9 @@ static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
 
 /* What is in a record, copied out of shared memory. */
 typedef struct cci__sisci_record {
-    const uint8_t *data;
-    uint32_t type, length, to, ack, lines;
-    int is_cancelled;
+    const uint8_t *data;                   /* its bytes, in shared memory */
+    uint32_t type, length, to, ack, lines; /* as it says; `to` is a connection, `ack` how far the peer has consumed */
+    int is_cancelled;                      /* it is not to be delivered */
 } cci__sisci_record;
 
 enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED, CCI__SISCI_LATER };
@@ -9293,6 +9312,15 @@ static int cci__sisci_try_vm(const cci__sisci_link *link) {
            seen == link->peer.card.probe;
 }
 
+/* May a peer's inbox be what its card says? */
+static int cci__sisci_is_valid(const cci__sisci_card *card, uint32_t our_id) {
+    return card->magic == CCI__SISCI_MAGIC && card->other_id == our_id && card->ring_lines >= 64 &&
+           card->ring_lines <= 65536 && (card->ring_lines & (card->ring_lines - 1)) == 0 && card->block_count > 0 &&
+           card->block_count <= CCI__SISCI_BLOCKS && card->block_size >= 64 && card->block_size <= 65536 &&
+           (card->block_size & 63) == 0 && card->max_send_size <= card->block_size && card->max_send_size > 0 &&
+           card->slot_size == CCI__SISCI_SLOT_SIZE;
+}
+
 /* The peer's inbox is connected: maps it, and believes nothing that it says. */
 static int cci__sisci_map_out(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
@@ -9312,12 +9340,7 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
         uint32_t word = cci__sisci_load(link->out.base + 4 * (size_t)i);
         memcpy((uint8_t *)card + 4 * (size_t)i, &word, sizeof word);
     }
-    if (card->magic != CCI__SISCI_MAGIC || card->other_id != link->inbox.id || card->ring_lines < 64 ||
-        card->ring_lines > 65536 || (card->ring_lines & (card->ring_lines - 1)) != 0 || card->block_count == 0 ||
-        card->block_count > CCI__SISCI_BLOCKS || card->block_size < 64 || card->block_size > 65536 ||
-        (card->block_size & 63) != 0 || card->max_send_size > card->block_size || card->max_send_size == 0 ||
-        card->slot_size != CCI__SISCI_SLOT_SIZE)
-        return 0;
+    if (!cci__sisci_is_valid(card, link->inbox.id)) return 0;
     used = cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count);
     if (used > size || (link->mirror && !link->ep->far->begin_mirror(link, used))) return 0;
     link->peer.mark = card->mark;
@@ -9514,7 +9537,56 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
     }
 }
 
-/* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
+/* In each state: what the callbacks have reported, and what is to be tried again. */
+static void cci__sisci_step_connecting(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->join.retry_ns <= now_ns) {
+        cci__sisci_connect_listener(ep, link);
+    } else if (link->join.news.listener > 0 && cci__sisci_leave_connect_record(ep, link)) {
+        link->state = CCI__SISCI_WAITING;
+    } else if (link->join.news.listener != 0) {
+        cci__sisci_leave_listener(link);
+        link->join.retry_ns = now_ns + 10 * CCI__MS;
+    }
+}
+
+static void cci__sisci_step_waiting(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->join.news.attached > 0)
+        cci__sisci_join(link, now_ns);
+    else if (link->join.news.listener < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns)
+        cci__sisci_connect_listener(ep, link);
+    else if (link->join.retry_ns == CCI__NEVER && link->join.connect_record &&
+             cci__sisci_load_long(link->join.connect_record) == 0)
+        link->join.retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
+}
+
+static void cci__sisci_step_handshake(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->join.news.out < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns ||
+        (link->state == CCI__SISCI_JOINING && !cci__sisci_step_join(ep, link)))
+        cci__sisci_fail_link(ep, link, now_ns);
+    else if (link->state == CCI__SISCI_READY && cci__sisci_load(link->in.base + CCI__SISCI_AT_READY) != 0)
+        cci__sisci_open_link(ep, link);
+}
+
+static void cci__sisci_step_open(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_step_views(link);
+    if (link->join.news.out < 0 || link->join.news.attached < 0)
+        cci__sisci_break_link(ep, link);
+    else
+        cci__sisci_leave_steps(link);
+}
+
+static void cci__sisci_step_lost(cci__sisci *ep, cci__sisci_link *link) {
+    if (link->conns.count == 0 && link->inbox.held == 0) {
+        cci__sisci_free_link(ep, link);
+    } else if (link->is_over && link->in.base && link->inbox.held == 0) {
+        cci__sisci_tear_down(link); /* connections that the program has not closed need no memory or descriptors */
+        cci__sisci_make_cold(link);
+    } else if (!link->in.base) {
+        cci__sisci_leave_steps(link);
+    }
+}
+
+/* What the callbacks have reported, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
     if (link->mirror) ep->far->step(link, now_ns);
     if (link->peer.interrupt_is_due) cci__sisci_wake_peer(link);
@@ -9523,50 +9595,12 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
         return;
     }
     switch (link->state) {
-    case CCI__SISCI_CONNECTING:
-        if (link->join.retry_ns <= now_ns) {
-            cci__sisci_connect_listener(ep, link);
-        } else if (link->join.news.listener > 0 && cci__sisci_leave_connect_record(ep, link)) {
-            link->state = CCI__SISCI_WAITING;
-        } else if (link->join.news.listener != 0) {
-            cci__sisci_leave_listener(link);
-            link->join.retry_ns = now_ns + 10 * CCI__MS;
-        }
-        break;
-    case CCI__SISCI_WAITING:
-        if (link->join.news.attached > 0)
-            cci__sisci_join(link, now_ns);
-        else if (link->join.news.listener < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns)
-            cci__sisci_connect_listener(ep, link);
-        else if (link->join.retry_ns == CCI__NEVER && link->join.connect_record &&
-                 cci__sisci_load_long(link->join.connect_record) == 0)
-            link->join.retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
-        break;
+    case CCI__SISCI_CONNECTING: cci__sisci_step_connecting(ep, link, now_ns); break;
+    case CCI__SISCI_WAITING: cci__sisci_step_waiting(ep, link, now_ns); break;
     case CCI__SISCI_JOINING:
-    case CCI__SISCI_READY:
-        if (link->join.news.out < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns ||
-            (link->state == CCI__SISCI_JOINING && !cci__sisci_step_join(ep, link)))
-            cci__sisci_fail_link(ep, link, now_ns);
-        else if (link->state == CCI__SISCI_READY && cci__sisci_load(link->in.base + CCI__SISCI_AT_READY) != 0)
-            cci__sisci_open_link(ep, link);
-        break;
-    case CCI__SISCI_OPEN:
-        cci__sisci_step_views(link);
-        if (link->join.news.out < 0 || link->join.news.attached < 0)
-            cci__sisci_break_link(ep, link);
-        else
-            cci__sisci_leave_steps(link);
-        break;
-    default:
-        if (link->conns.count == 0 && link->inbox.held == 0) {
-            cci__sisci_free_link(ep, link);
-        } else if (link->is_over && link->in.base && link->inbox.held == 0) {
-            cci__sisci_tear_down(link); /* connections that the program has not closed need no memory or descriptors */
-            cci__sisci_make_cold(link);
-        } else if (!link->in.base) {
-            cci__sisci_leave_steps(link);
-        }
-        break;
+    case CCI__SISCI_READY: cci__sisci_step_handshake(ep, link, now_ns); break;
+    case CCI__SISCI_OPEN: cci__sisci_step_open(ep, link); break;
+    default: cci__sisci_step_lost(ep, link); break;
     }
 }
 
@@ -10093,10 +10127,10 @@ static int cci__sisci_late_status(const cci__sisci *ep, const cci__sisci_link *l
 /* These three look for what has no more time; what is new gets its deadline. They give the connection that must be
  * broken with its status, or the earliest deadline. */
 typedef struct cci__sisci_late {
-    uint64_t earliest_ns;
-    cci__sisci_conn *conn;
-    cci__sisci_op *op; /* that can be cancelled, or NULL */
-    int status;
+    uint64_t earliest_ns;  /* the first deadline that is left */
+    cci__sisci_conn *conn; /* that must break, or NULL */
+    cci__sisci_op *op;     /* that can be cancelled, or NULL */
+    int status;            /* with which it breaks */
 } cci__sisci_late;
 
 static int cci__sisci_is_late(const cci__sisci *ep, cci__sisci_late *late, cci__sisci_conn *conn,
@@ -11839,12 +11873,12 @@ static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci
 }
 
 typedef struct cci__sisci_rma_call {
-    const void *msg;
-    const struct cci_rma_handle *local, *remote;
-    uint64_t local_offset, remote_offset, length;
-    void *context;
-    uint32_t msg_len;
-    int flags;
+    const void *msg;                              /* the message behind it, or NULL */
+    const struct cci_rma_handle *local, *remote;  /* as in cci_rma() */
+    uint64_t local_offset, remote_offset, length; /* likewise */
+    void *context;                                /* of the completion */
+    uint32_t msg_len;                             /* its bytes */
+    int flags;                                    /* CCI_FLAG_... */
 } cci__sisci_rma_call;
 
 /* Puts into an item what an RMA reads and writes; 0 if that can't be. */
@@ -12120,9 +12154,9 @@ static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*ad
 
 /* The keys with a number. */
 typedef struct cci__sisci_key {
-    const char *name;
-    uint32_t smallest, largest;
-    size_t offset;
+    const char *name;           /* as in the configuration */
+    uint32_t smallest, largest; /* values */
+    size_t offset;              /* in the device */
 } cci__sisci_key;
 
 static const cci__sisci_key cci__sisci_keys[] = {
@@ -12139,9 +12173,9 @@ static const cci__sisci_key cci__sisci_keys[] = {
 /* A section of the configuration: the device, and what is to be said of it. Keys by their index, -1 when they are
  * not there. */
 typedef struct cci__sisci_section {
-    cci__sisci_device device;
-    const char *library;
-    int library_key, adapter_key, has_provider;
+    cci__sisci_device device;                   /* as far as its keys were parsed */
+    const char *library;                        /* its path, or "" */
+    int library_key, adapter_key, has_provider; /* has_provider: the key `provider` is there */
 } cci__sisci_section;
 
 /* A text of at least one character that fits. */
@@ -12300,28 +12334,28 @@ enum {
  * way. A callback may come when its object is gone: so mirrors live as long as the device, and callbacks name the
  * generation in the low bits of their argument. */
 typedef struct cci__sisci_mirror {
-    uint32_t news; /* a byte of generation, and what has happened */
-    struct cci__sisci_mirror *next;
-    struct cci__sisci_port *port;
-    cci__sci_local_segment_t left; /* could not be removed yet */
-    cci__sci_sequence_t sequence;
-    uint8_t *map, *memory;
-    size_t size_bytes;
-    uint64_t check_ns;
-    int stored; /* since the adapter was last asked whether it has lost anything */
-    int paused; /* nothing is stored until the way is open again: `down` says that we will be told */
-    int down;
+    uint32_t news;                  /* a byte of generation, and what has happened */
+    struct cci__sisci_mirror *next; /* of those that no link has */
+    struct cci__sisci_port *port;   /* the device */
+    cci__sci_local_segment_t left;  /* could not be removed yet */
+    cci__sci_sequence_t sequence;   /* of the map, or NULL */
+    uint8_t *map, *memory;          /* the peer's inbox; its copy, NULL: there is none */
+    size_t size_bytes;              /* of either */
+    uint64_t check_ns;              /* when the adapter is asked next */
+    int stored;                     /* since the adapter was last asked whether it has lost anything */
+    int paused;                     /* nothing is stored until stores arrive again; `down`: a callback will say so */
+    int down;                       /* SCI_CB_NOT_OPERATIONAL came last */
 } cci__sisci_mirror;
 
 /* An adapter's device, with all that callbacks may reach. It is closed when peers have let go of what was theirs. */
 typedef struct cci__sisci_port {
-    struct cci__sisci_port *next;
-    const cci__sci_provider *sci;
-    cci__sci_desc_t sd;
-    cci__sci_local_interrupt_t interrupt;
-    cci__sisci_mirror *unused, *left;
-    uint64_t retry_ns; /* when what is left is looked at again */
-    int bell;          /* an eventfd: callbacks write to it */
+    struct cci__sisci_port *next;         /* of those that are to be closed */
+    const cci__sci_provider *sci;         /* the library */
+    cci__sci_desc_t sd;                   /* from SCIOpen */
+    cci__sci_local_interrupt_t interrupt; /* that wakes the endpoint */
+    cci__sisci_mirror *unused, *left;     /* of no link; those whose segment could not be removed yet */
+    uint64_t retry_ns;                    /* when what is left is looked at again */
+    int bell;                             /* an eventfd: callbacks write to it */
 } cci__sisci_port;
 
 /* Stores what is in our copy of the peer's inbox, by whole words: offset and size are multiples of 4. */
@@ -12875,9 +12909,9 @@ static int cci__sisci_look_at_far_connect_records(cci__sisci *ep) {
 /* The library of an adapter: one per process, opened when a device asks for it, and never closed, since it has threads
  * of its own. The functions of devices are called by one thread at a time. */
 static struct {
-    cci__sci_provider provider;
-    char path[CCI__SISCI_PATH];
-    int is_open;
+    cci__sci_provider provider; /* what it offers */
+    char path[CCI__SISCI_PATH]; /* as it was asked for; "": libsisci.so */
+    int is_open;                /* it was opened */
 } cci__sisci_library;
 
 /* NULL, or why the library can't be used. */

@@ -1725,9 +1725,9 @@ static void who_can_let_nobody_in_says_so_once_until_somebody_came_in(void **sta
         log_text[0] = '\0';
         AWAIT(count_in_log(text) > 0);
         for (looks = 0; looks < 10; looks++) {
-            AWAIT(sd->listener_slot < 0);  /* it rests ... */
-            sd->listener_back_ns = 0;      /* ... and has rested long enough: it looks, and finds it cannot */
-            AWAIT(sd->listener_back_ns != 0);
+            AWAIT(sd->listener.slot < 0);  /* it rests ... */
+            sd->listener.back_ns = 0;      /* ... and has rested long enough: it looks, and finds it cannot */
+            AWAIT(sd->listener.back_ns != 0);
             poll_all();
         }
         TRUE(count_in_log(text) == 1);
