@@ -1324,6 +1324,11 @@ typedef struct cci__sci_message {
 
 /* ==================================================================================================================
  * >>sisci-base
+ *
+ * What the rest of part one uses: memory, log, time, locks, tables by number, and the list of watched descriptors.
+ *   Locks: one for what all devices share (cci__sci_world), taken first; then that of a device. No lock is held while a
+ * callback runs. Functions that are given a device or an object expect the device's lock to be held, except those of
+ * the SISCI API and those that the transport calls, which take it.
  * ================================================================================================================== */
 
 /* What all devices of a process share. */
@@ -1933,6 +1938,10 @@ static cci__sci_error_t cci__sci_take_over(cci__sci_served *served) {
 
 /* ==================================================================================================================
  * >>sisci-events
+ *
+ * An event goes to the object's own queue where the program waits for it, and to the device's queue where the object
+ * has a callback. Of each object the last 1,024 are kept. Before an object is freed, all who wait for it have left, and
+ * no callback of it runs.
  * ================================================================================================================== */
 
 static void cci__sci_append(cci__sci_queue *queue, cci__sci_event *event) {
@@ -2040,6 +2049,10 @@ static void cci__sci_retire(cci__sci_target *target) {
 
 /* ==================================================================================================================
  * >>sisci-channel
+ *
+ * One datagram of a fixed size for each message, with at most one descriptor. Sending never waits: who does not read
+ * its messages loses the channel. What comes is checked for its size and magic number here, and for its meaning by who
+ * receives it.
  * ================================================================================================================== */
 
 static void cci__sci_message_init(cci__sci_message *message, int type, uint32_t cookie) {
@@ -2134,6 +2147,10 @@ static int cci__sci_is_welcome(cci__sci_desc_t sd, int fd) {
 
 /* ==================================================================================================================
  * >>sisci-serve
+ *
+ * Clients are sockets that other devices have connected to our listener. Each message of a client is done at once: it
+ * connects to an object, disconnects from it, or reports an event of a shared segment. A client that sends nonsense is
+ * dropped, with all its connections. A budget of messages in each look keeps one client from taking all the time.
  * ================================================================================================================== */
 
 static cci__sci_served *cci__sci_find_served(cci__sci_desc_t sd, int what, uint32_t id) {
@@ -2467,6 +2484,10 @@ static void cci__sci_remove_served(cci__sci_served *served) {
 
 /* ==================================================================================================================
  * >>sisci-remote
+ *
+ * A remote is one connection of ours, to an object of another device: connecting, connected, or ended. All remotes to
+ * one device share a socket, the peer. When an owner dies, its remotes end (SCI_CB_LOST); shares of a segment, and
+ * connections to broadcast segments, look for the successor instead, in pauses that grow, or become it.
  * ================================================================================================================== */
 
 static void cci__sci_drop_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
@@ -3248,6 +3269,10 @@ static cci__sci_error_t cci__sci_connect(cci__sci_remote *r, uint64_t deadline_n
 
 /* ==================================================================================================================
  * >>sisci-open
+ *
+ * A device is opened with its directory, an epoll descriptor and an eventfd; the listener and the helper thread come
+ * when something is served first. After fork() the child closes its copies of all sockets and marks its devices as
+ * forked: their calls fail, and closing them frees memory and nothing else.
  * ================================================================================================================== */
 
 /* How a device is opened by more than SCIOpen can say. */
@@ -3571,6 +3596,10 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIClose)(cci__sci_desc_t sd, unsigned int flags,
 
 /* ==================================================================================================================
  * >>sisci-local
+ *
+ * A segment has memory (memfd, sealed against a change of its size), a number that it has claimed in the directory, and
+ * connections of users. SCIRemoveSegment fails with SCI_ERR_BUSY while there are connections or maps. The memory of a
+ * shared or broadcast segment belongs to all who share it.
  * ================================================================================================================== */
 
 /* Memory that nobody can shrink once it is shared. The kernel kills a process that makes a file longer than it may. */
@@ -4082,6 +4111,9 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForLocalSegmentEve
 
 /* ==================================================================================================================
  * >>sisci-connect
+ *
+ * SCIConnectSegment finds the owner of a number and asks it for the memory; waiting for the answer is done by
+ * >>sisci-progress, or by an event where the program connects asynchronously.
  * ================================================================================================================== */
 
 static cci__sci_error_t cci__sci_reachable(unsigned int node, unsigned int adapter) {
@@ -4197,6 +4229,10 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForRemoteSegmentEv
 
 /* ==================================================================================================================
  * >>sisci-map
+ *
+ * A map is a mapping of whole pages, of which the program sees what it asked for; what lies outside of the segment is
+ * SCI_ERR_OUT_OF_RANGE. Maps keep their memory when the connection ends. Copies are checked against the map that they
+ * name, and against all read-only maps.
  * ================================================================================================================== */
 
 /* Offset and size lie inside a whole of so many bytes. */
@@ -4570,6 +4606,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
 
 /* ==================================================================================================================
  * >>sisci-dma
+ *
+ * A queue gathers transfers, is posted as one job of the engine, and ends as done, failed or aborted. A block transfer
+ * is a job of one piece without a queue. Segments and maps that a job uses cannot be removed before it ends.
  * ================================================================================================================== */
 
 /* Flags that name physical addresses, or memory outside of segments. */
@@ -5569,6 +5608,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCITriggerDataInterrupt)(cci__sci_remote_data_int
 
 /* ==================================================================================================================
  * >>sisci-query
+ *
+ * What a program asks about the node, its adapter and its segments; functions of later versions of the API; and those
+ * that need an adapter, which answer SCI_ERR_NOT_IMPLEMENTED.
  * ================================================================================================================== */
 
 CCI__SCI_LINKAGE int CCI__SCI(SCIProbeNode)(cci__sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId,
@@ -6678,15 +6720,15 @@ static void cci__sisci_store_long(void *p, uint64_t value) {
     __atomic_store_n((uint64_t *)p, value, __ATOMIC_RELEASE);
 }
 
-/* ---- marks: links that are to be looked at ----
+/* ---- marks ----
  *
- * A link to which nothing happens is not looked at. Before its owner turns away it stores a new word in the peer's
- * inbox, `watch`, of which the lowest bit says whether acknowledgements count too. The peer compares that word,
- * which lies in its own memory, with the last that it has obeyed: when they differ it sets the link's bit in the
- * owner's listener, once. Where neither side sleeps there is no fence between what is stored and the word that is read,
- * so in a window of nanoseconds a mark can be missed: a link is looked at in another call after the word was stored,
- * and all links are in turn. A sleeper's peers do have a fence. Any peer can set or clear bits of others, which
- * costs these no more than that. */
+ * A mark is a bit in the listener of a link's owner. The peer sets it when it has stored something, so that the owner
+ * need not look at links to which nothing happens. Before the owner leaves a link alone, it stores a new word `watch`
+ * in the peer's inbox; the lowest bit says whether acknowledgements count too. The peer compares that word with the
+ * last one for which it has set the mark: when they differ, it sets the mark once.
+ *   Where neither side sleeps, there is no fence between the store and the look at `watch`, so a mark can be missed.
+ * The owner therefore looks at a link once more after it has stored the word, and at all links in turn. Peers of a
+ * sleeper do have a fence. A malicious peer can set or clear marks of others; this costs them nothing else. */
 
 /* The owner of the inbox where something was stored wants to know of it. */
 static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t watch, int is_record) {
@@ -6699,7 +6741,7 @@ static void cci__sisci_set_mark(cci__sisci_link *link, uint32_t watch) {
                             __ATOMIC_SEQ_CST);
 }
 
-/* The peer may be waiting for what was just stored: it is told, at the end of the call if it may sleep. */
+/* The peer may wait for what was just stored: its mark is set, at the end of the call if it may sleep. */
 static inline void cci__sisci_touch_for(cci__sisci_link *link, int is_record) {
     if (CCI__UNLIKELY(link->peer.sleeps)) {
         link->notify_kind |= 1 + is_record;
@@ -6721,7 +6763,7 @@ static inline void cci__sisci_touch_lightly(cci__sisci_link *link) {
     cci__sisci_touch_for(link, 0);
 }
 
-/* The link is looked at when the device is, until it wants nothing more from there: then news bring it back. */
+/* The link is looked at with the device from now on. */
 static void cci__sisci_add_to_steps(cci__sisci_link *link) {
     if (cci__list_empty(&link->step)) cci__list_append(&link->ep->links.steps, &link->step);
 }
@@ -6978,7 +7020,7 @@ static inline void cci__sisci_flush(cci__sisci *ep) {
     if (CCI__UNLIKELY(!cci__list_empty(&ep->links.notify))) cci__sisci_notify(ep);
 }
 
-/* The link is looked at in each call from now on. Those to which something happened last are the last of the list. */
+/* Makes a link hot, and the last in the list: the links to which something happened last. */
 static void cci__sisci_make_hot(cci__sisci_link *link) {
     link->idle_rounds = 0;
     if (!link->is_hot) {
@@ -7107,7 +7149,7 @@ static void cci__sisci_leave_time(cci__sisci_link *link) {
     cci__list_init(&link->time.node);
 }
 
-/* As long as an RMA gets on, it has time. */
+/* An RMA that makes progress has the whole send timeout again. */
 static void cci__sisci_renew(cci__sisci_link *link, cci__sisci_item *item) {
     item->deadline_ns = 0;
     if (item->op) item->op->deadline_ns = 0;
@@ -7115,7 +7157,7 @@ static void cci__sisci_renew(cci__sisci_link *link, cci__sisci_item *item) {
     cci__sisci_watch_time(link);
 }
 
-/* Its completion comes when the peer has taken it. */
+/* Adds an operation to its link and its connection. It completes when the peer has consumed its record. */
 static inline void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
     cci__list_append(&link->ops, &op->node);
     cci__sisci_watch_time(link);
@@ -7139,7 +7181,7 @@ static int cci__sisci_is_busy(cci__endpoint_t *base, const cci_conn_t *of) {
 }
 #endif
 
-/* Something of a connection that lingers is over, or it is broken: perhaps it ends now. */
+/* Something of a connection that lingers has ended, or the connection is broken: it may end now. */
 static CCI__RARE void cci__sisci_check_linger(cci__sisci_conn *conn) {
 #ifdef CCI_NO_LINGER
     (void)conn;
@@ -7179,7 +7221,7 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
     cci_evq_post(&ep->base.evq.done, &op->event);
 }
 
-/* Gives an operation up; what is in the ring and not consumed is cancelled if that is still possible. */
+/* Fails an operation. Its record is cancelled if the peer has not consumed it. */
 static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
     if (op->has_record && (int32_t)(link->out.acknowledged - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
         cci__sisci_write_word(link,
@@ -7189,7 +7231,7 @@ static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci
     cci__sisci_complete(ep, op, status);
 }
 
-/* Gives up the operations of a connection. */
+/* Fails all operations of a connection. */
 static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, int status) {
     while (conn->ops) cci__sisci_fail_op(link->ep, link, CCI__CONTAINER(conn->ops, cci__sisci_op, sibling), status);
 }
@@ -7530,7 +7572,7 @@ static void cci__sisci_assign(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_
     }
 }
 
-/* How many it has then. */
+/* Takes a connection off its link; how many the link has then. */
 static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn *conn) {
     cci__sisci_conn *before = cci__sisci_conn_at(ep, conn->before), *after = cci__sisci_conn_at(ep, conn->after);
     if (after) after->before = conn->before;
@@ -7541,7 +7583,7 @@ static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn 
     return --conn->link->conns.count;
 }
 
-/* The same; a link without connections ends after a while. */
+/* The same. A link without connections is closed after a while. */
 static void cci__sisci_leave_link(cci__sisci *ep, const cci__sisci_conn *conn) {
     if (cci__sisci_unassign(ep, conn) > 0) return;
     cci__sisci_add_to_steps(conn->link); /* it may be lost, and has waited for this */
@@ -7606,7 +7648,7 @@ static int cci__sisci_send_control(cci__sisci *ep, cci__sisci_link *link) {
     return 1;
 }
 
-/* One thing at a time is owed: what is owed later replaces what was owed before. */
+/* Sends a record of the handshake, or queues it. One for each connection: a later one replaces an earlier one. */
 static void cci__sisci_queue_control(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) {
     conn->control_type = type;
     if (cci__list_empty(&conn->node)) {
@@ -7790,7 +7832,7 @@ typedef struct cci__sisci_bounce {
     uint32_t length, operation;   /* of an atomic: its width; and what it does to the number */
 } cci__sisci_bounce;
 
-/* Takes the answers that have come. */
+/* Reads the answers that have come. */
 static void cci__sisci_receive_answers(cci__sisci *ep, cci__sisci_link *link) {
     uint32_t i;
     for (i = 0; i < CCI__SISCI_SLOTS; i++) {
@@ -7869,7 +7911,7 @@ static int cci__sisci_bounced(cci__sisci *ep, cci__sisci_link *link, cci__sisci_
     return item->slots == 0 && (item->status != CCI_SUCCESS || item->begun == item->rma_length);
 }
 
-/* Does for the peer what it can't do itself. */
+/* Copies a piece for the peer, and answers. */
 static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int is_read,
                                     const cci__sisci_bounce *bounce) {
     uint8_t *memory;
@@ -7945,7 +7987,7 @@ static void cci__sisci_serve_atomic(cci__sisci *ep, cci__sisci_link *link, const
  *   The guard runs with the lock of the SISCI device held, inside cci__sci_progress().
  * ================================================================================================================== */
 
-/* What tells of a key and does not give it away. */
+/* A number made of a key. The key cannot be computed from it. */
 static uint64_t cci__sisci_check(uint64_t key) {
     static const uint64_t constant[2] = {UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344)};
     return cci__siphash(constant, &key, 1) | 1;
@@ -8687,7 +8729,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     return 1;
 }
 
-/* Tells how far we have got. Records tell it too; a word is stored only when no record went since. */
+/* Stores how far we have consumed, unless a record that went since has said it. */
 static void cci__sisci_acknowledge(cci__sisci_link *link) {
     cci__list_remove(&link->due);
     link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
@@ -8797,7 +8839,7 @@ static inline void cci__sisci_schedule_ack(cci__sisci *ep, cci__sisci_link *link
     }
 }
 
-/* Takes what has come, up to a batch, and sees that it is acknowledged; how much it was. */
+/* Consumes records, up to a batch, and schedules the acknowledgement; how many there were. */
 static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_record record;
     cci_evq_event_t *event;
@@ -8897,7 +8939,7 @@ static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_seg
     return cci__sisci_report(link, &link->join.news.attached, reason == CCI__SCI_CB_CONNECT);
 }
 
-/* Who comes to the listener and leaves it again is of no interest. */
+/* Connections to the listener, and their ends, need no work. */
 static cci__sci_callback_action_t cci__sisci_on_visit(void *arg, cci__sci_local_segment_t segment,
                                                       cci__sci_segment_cb_reason_t reason, unsigned int node,
                                                       unsigned int adapter, cci__sci_error_t status) {
@@ -9197,7 +9239,7 @@ static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32
     return link;
 }
 
-/* What lies in the server's memory is of another version: there is no use in asking again. */
+/* The server has another version: its clients are refused. */
 static void cci__sisci_refuse_version(cci__sisci *ep, const cci__sisci_link *link) {
     cci__sisci_conn *conn;
     cci_log(CCI_LOG_ERROR, "sisci: the server has another version of cci_sisci.h");
@@ -9467,7 +9509,7 @@ static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek
     cci__timer_arm(&ep->base.wheel, &conn->conn.timer, cci__min64(conn->conn.deadline_ns, look_ns));
 }
 
-/* Its server may come back: the request goes over a new link. */
+/* The link to a server is lost while connecting: the request goes over a new link. */
 static void cci__sisci_connect_again(cci__sisci *ep, cci__sisci_conn *conn) {
     cci_conn_seek_t *seek = cci__sisci_seek_of(conn);
     if (!cci__sisci_change_link(ep, conn, conn->link->join.service)) return;
@@ -9478,7 +9520,7 @@ static void cci__sisci_connect_again(cci__sisci *ep, cci__sisci_conn *conn) {
         cci__sisci_ask_to_connect(ep, conn);
 }
 
-/* What the loss of its link is for a connection. */
+/* The link is lost: what becomes of one of its connections. */
 static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     if (conn->closing) {
         cci__sisci_close_conn(ep, conn);
@@ -9496,7 +9538,7 @@ static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     }
 }
 
-/* The peer is gone, or is not to be trusted: what it had consumed is complete, and nothing else ever will be. */
+/* The peer is gone, or has written nonsense: what it had consumed completes, all else fails. */
 static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_conn *conn, *next;
     cci__sisci_read_ack(link);
@@ -9517,7 +9559,7 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_make_hot(link);
 }
 
-/* Lost, and it has brought all that the peer had sent: its connections are over. */
+/* The link is lost, and all that the peer had sent is consumed: its connections end. */
 static void cci__sisci_end_link(cci__sisci *ep, cci__sisci_link *link) {
     int status = cci__sisci_load(link->in.base + CCI__SISCI_AT_LEFT) == 1 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED;
     cci__sisci_conn *conn;
@@ -9633,7 +9675,7 @@ static int cci__sisci_swap(uint64_t *word, uint64_t from, uint64_t to) {
     return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-/* Vouches for a message whose slot somebody else may write to. */
+/* A checksum of a message whose slot another process may still be writing. */
 static uint64_t cci__sisci_group_check(uint64_t number, uint32_t length, const uint64_t *words) {
     uint64_t key[2];
     key[0] = number;
@@ -9641,7 +9683,7 @@ static uint64_t cci__sisci_group_check(uint64_t number, uint32_t length, const u
     return cci__siphash(key, words, (length + 7) / 8);
 }
 
-/* Others may write meanwhile: whole words at least. */
+/* Copies by words, since others may write meanwhile. */
 static void cci__sisci_copy_words(uint64_t *to, const uint64_t *from, uint32_t length) {
     uint32_t i, count = (length + 7) / 8;
     for (i = 0; i < count; i++) __atomic_store_n(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
@@ -9699,7 +9741,7 @@ static void cci__sisci_wake_group(cci__sisci *ep, cci__sisci_group *group) {
             cci__sisci_interrupt_receiver(ep, group, i);
 }
 
-/* Whoever is too slow loses it. */
+/* Writes a message to the group. Receivers that are slow lose an older one. */
 static void cci__sisci_send_to_group(cci__sisci *ep, cci__sisci_group *group, const struct iovec *data, uint32_t count,
                                      uint32_t length) {
     cci__sisci_group_slot *slot;
@@ -10019,7 +10061,7 @@ static int cci__sisci_is_stalled(const cci__sisci_link *link) {
     return cci__sisci_stall_word(link) == link->out.acknowledged * 2 + 1;
 }
 
-/* The client's patience or the keepalive time of a connection is over. */
+/* The time for connecting, or the keepalive time, of a connection is over. */
 static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_link *link = conn->link;
     cci_conn_seek_t *seek = link ? cci__sisci_seek_of(conn) : NULL;
@@ -11262,7 +11304,7 @@ static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
     cci__sisci_retry(ep); /* a request holds a buffer */
 }
 
-/* Is it about a connection that the program has closed? */
+/* Is the event about a connection that the program has closed? */
 static inline int cci__sisci_is_stale(const cci_evq_event_t *event, const cci__sisci_conn *conn) {
     return ((const cci__sisci_event *)(const void *)event)->token != conn->conn.token || CCI__LINGERS(&conn->conn);
 }
@@ -11661,7 +11703,7 @@ static inline CCI__HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci
     return 1;
 }
 
-/* Of all pieces; more than is possible if one of them is longer. */
+/* The length of all pieces; more than any message may have if one piece is longer. */
 static uint64_t cci__sisci_length_of(const struct cci_connection *connection, const struct iovec *data,
                                      uint32_t count) {
     uint64_t length = 0;
@@ -11842,7 +11884,7 @@ static void cci__sisci_wait_for_copy(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
-/* Peers that can't reach our memory, other users who never asked to map any, are not asked. */
+/* Waits for all peers that can reach our memory. */
 static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
     cci_list_t *at;
     for (at = list->next; at != list; at = at->next) {
