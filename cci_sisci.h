@@ -8442,6 +8442,12 @@ static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_p
     return event;
 }
 
+/* Nobody is to get the message. */
+static int cci__sisci_is_unwanted(const cci__sisci_conn *conn, const cci__sisci_record *record) {
+    return conn->ended || conn->in_gap || record->is_cancelled || record->length > conn->conn.pub.max_send_size ||
+           CCI__LINGERS(&conn->conn) || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN);
+}
+
 /* A message for the program. */
 static int cci__sisci_receive_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
     cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
@@ -8464,8 +8470,7 @@ static int cci__sisci_receive_message(cci__sisci *ep, cci__sisci_link *link, con
         }
         conn->in_gap = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
     }
-    if (!conn || conn->ended || conn->in_gap || record->is_cancelled || record->length > conn->conn.pub.max_send_size ||
-        CCI__LINGERS(&conn->conn) || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
+    if (!conn || cci__sisci_is_unwanted(conn, record)) {
         if (is_block) cci__sisci_give_back(link, block);
         return CCI__SISCI_TAKEN;
     }
@@ -8839,6 +8844,32 @@ static inline void cci__sisci_schedule_ack(cci__sisci *ep, cci__sisci_link *link
     }
 }
 
+/* Is it an RMA through slots, or an atomic? */
+static int cci__sisci_is_piece(const cci__sisci_record *record) {
+#ifndef CCI_NO_ATOMICS
+    if (record->type == CCI__SISCI_RMA_ATOMIC) return record->length >= sizeof(cci__sisci_bounce);
+#endif
+    return record->type == CCI__SISCI_RMA_WRITE || record->type == CCI__SISCI_RMA_READ;
+}
+
+/* 0: the peer writes nonsense. */
+static int cci__sisci_receive_piece(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
+    cci__sisci_bounce bounce;
+    if (record->length < sizeof bounce) {
+        cci__sisci_lose(link);
+        return 0;
+    }
+    memcpy(&bounce, record->data, sizeof bounce); /* it fits in one line */
+#ifndef CCI_NO_ATOMICS
+    if (record->type == CCI__SISCI_RMA_ATOMIC) {
+        cci__sisci_serve_atomic(ep, link, &bounce);
+        return 1;
+    }
+#endif
+    cci__sisci_serve_bounce(ep, link, record->type == CCI__SISCI_RMA_READ, &bounce);
+    return 1;
+}
+
 /* Consumes records, up to a batch, and schedules the acknowledgement; how many there were. */
 static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_record record;
@@ -8859,20 +8890,8 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         link->stall.is_answering = 0;
         if (record.type == CCI__SISCI_MESSAGE || record.type == CCI__SISCI_BLOCK) {
             status = cci__sisci_receive_message(ep, link, &record);
-        } else if (record.type == CCI__SISCI_RMA_WRITE || record.type == CCI__SISCI_RMA_READ) {
-            cci__sisci_bounce bounce;
-            if (record.length < sizeof bounce) {
-                cci__sisci_lose(link);
-                break;
-            }
-            memcpy(&bounce, record.data, sizeof bounce); /* it fits in one line */
-            cci__sisci_serve_bounce(ep, link, record.type == CCI__SISCI_RMA_READ, &bounce);
-#ifndef CCI_NO_ATOMICS
-        } else if (record.type == CCI__SISCI_RMA_ATOMIC && record.length >= sizeof(cci__sisci_bounce)) {
-            cci__sisci_bounce bounce;
-            memcpy(&bounce, record.data, sizeof bounce);
-            cci__sisci_serve_atomic(ep, link, &bounce);
-#endif
+        } else if (cci__sisci_is_piece(&record)) {
+            if (!cci__sisci_receive_piece(ep, link, &record)) break;
         } else if (record.type != CCI__SISCI_PAD) {
             status = cci__sisci_receive_control(ep, link, &record);
         }
@@ -9435,17 +9454,20 @@ static int cci__sisci_map_marks(cci__sisci_link *link) {
     return cci__sisci_load(&link->peer.listener->magic) == CCI__SISCI_MAGIC;
 }
 
+/* The peer's inbox is connected: maps it, and connects to what its card names. 0: the link has failed. */
+static int cci__sisci_begin_join(cci__sisci_link *link) {
+    const cci__sisci_card *card = &link->peer.card;
+    if (!cci__sisci_map_out(link)) return 0;
+    if (!link->is_client && card->sleeps) cci__sisci_connect_interrupt(link, card->interrupt);
+    if (!link->peer.interrupt && card->sleeps) return 0;
+    return link->mirror ||
+           cci__sisci_connect_segment(link, &link->peer.segment, card->service, cci__sisci_on_marks, link);
+}
+
 /* The parts come in any order; 0: the link has failed. */
 static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
     int state = CCI__SCI_CONNECTED;
-    if (link->join.news.out > 0 && !link->out.base) {
-        if (!cci__sisci_map_out(link)) return 0;
-        if (!link->is_client && link->peer.card.sleeps) cci__sisci_connect_interrupt(link, link->peer.card.interrupt);
-        if ((!link->peer.interrupt && link->peer.card.sleeps) ||
-            (!link->mirror && !cci__sisci_connect_segment(link, &link->peer.segment, link->peer.card.service,
-                                                          cci__sisci_on_marks, link)))
-            return 0;
-    }
+    if (link->join.news.out > 0 && !link->out.base && !cci__sisci_begin_join(link)) return 0;
     if (link->join.news.marks < 0 || (link->join.news.marks > 0 && !link->peer.listener && !cci__sisci_map_marks(link)))
         return 0;
     if (link->peer.interrupt) state = cci__sisci_interrupt_state(link);
@@ -10017,6 +10039,7 @@ static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, cons
                                      uint32_t length, void *context, int flags) {
     cci__sisci_op *op = NULL;
     int status = CCI_SUCCESS;
+    if (flags & CCI_FLAG_WAKE) return CCI_ERR_NOT_IMPLEMENTED;
     if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
         op = cci__sisci_new_op(ep, conn, context, flags);
         if (!op) return CCI_ENOBUFS;
@@ -10399,6 +10422,27 @@ static int cci__sisci_is_drained(cci__sisci_link *link) {
     return link->state == CCI__SISCI_LOST && !link->is_over && link->in.base && !cci__sisci_read_record(link, &record);
 }
 
+/* What we send gets on. Through an adapter there are no marks: a link counts as idle when nothing is under way. */
+static inline void cci__sisci_serve_open(cci__sisci *ep, cci__sisci_link *link) {
+    if (link->rma.views && link->rma.views->is_asking) cci__sisci_receive_grant(link);
+    if (!cci__list_empty(&link->ops)) {
+        cci__sisci_complete_acknowledged(ep, link);
+        link->idle_rounds = 0;
+    }
+    if (link->items || !cci__list_empty(&link->conns.control)) {
+        cci__sisci_advance(ep, link);
+        link->idle_rounds = 0;
+    }
+    if (!cci__list_empty(&link->conns.silent)) link->idle_rounds = 0;
+}
+
+static inline uint32_t cci__sisci_work_of(const cci__sisci_link *link) {
+    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.control) ||
+                   (link->rma.views && link->rma.views->is_asking)
+               ? CCI__SISCI_HAS_WORK
+               : 0u;
+}
+
 /* 1 if anything came. */
 static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
     int count;
@@ -10411,23 +10455,9 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
         count += more;
     }
     if (count == 0 && !cci__list_empty(&link->due)) cci__sisci_acknowledge(link);
-    if (link->state == CCI__SISCI_OPEN) {
-        if (link->rma.views && link->rma.views->is_asking) cci__sisci_receive_grant(link);
-        if (!cci__list_empty(&link->ops)) {
-            cci__sisci_complete_acknowledged(ep, link);
-            link->idle_rounds = 0;
-        }
-        if (link->items || !cci__list_empty(&link->conns.control)) {
-            cci__sisci_advance(ep, link);
-            link->idle_rounds = 0;
-        }
-        if (!cci__list_empty(&link->conns.silent)) link->idle_rounds = 0;
-    } /* through an adapter there are no marks */
+    if (link->state == CCI__SISCI_OPEN) cci__sisci_serve_open(ep, link);
     if (CCI__UNLIKELY(cci__sisci_is_drained(link))) cci__sisci_end_link(ep, link);
-    link->is_busy = !cci__list_empty(&link->due) ? CCI__SISCI_IS_DUE : 0u;
-    if (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.control) ||
-        (link->rma.views && link->rma.views->is_asking))
-        link->is_busy |= CCI__SISCI_HAS_WORK;
+    link->is_busy = (uint8_t)(cci__sisci_work_of(link) | (!cci__list_empty(&link->due) ? CCI__SISCI_IS_DUE : 0u));
     /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
     if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->links.hot_count > CCI__SISCI_HOT &&
         (link->told || !cci__sisci_is_sleeper(ep)))
@@ -11634,7 +11664,6 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
     cci__sisci_link *link = conn->link;
     cci__sisci_op *op = NULL;
     int status = CCI_SUCCESS, posted;
-    if (!link && (flags & CCI_FLAG_WAKE)) return CCI_ERR_NOT_IMPLEMENTED;
     if (!link) return cci__sisci_send_multicast(ep, conn, data, count, length, context, flags);
     if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
     if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
@@ -11936,6 +11965,28 @@ static int cci__sisci_aim(cci__sisci *ep, cci__sisci_item *item, const cci__sisc
            call->remote_offset <= UINT64_MAX - call->length;
 }
 
+/* Ordered: its message would come behind a gap. */
+static int cci__sisci_rma_unready(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_rma_call *call) {
+    cci__sisci_op *op = NULL;
+    if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, call->context, call->flags);
+        if (!op) return CCI_ENOBUFS;
+    }
+    return cci__sisci_end_unready(ep, conn, op, call->flags);
+}
+
+static void cci__sisci_count_rma(const cci__sisci *ep, const cci__sisci_conn *conn, const cci__sisci_rma_call *call,
+                                 int has_message) {
+#ifndef CCI_NO_STATS
+    if (ep->base.tallies.counted) {
+        cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), call->flags, call->length);
+        if (has_message) cci__tally_issued(&ep->base.tallies, conn->conn.index, call->msg_len);
+    }
+#else
+    (void)ep, (void)conn, (void)call, (void)has_message;
+#endif
+}
+
 static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_rma_call *call) {
     cci__sisci_link *link = conn->link;
     cci__sisci_item *item;
@@ -11945,13 +11996,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     if (link->rma.views && ((ep->rma.calls++ & 127) == 0 || link->rma.views->connecting > 0))
         cci__sisci_look_at_device(ep); /* a program may make no other calls, and mapped memory outlives the peer */
     if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
-    if (CCI__UNLIKELY(conn->unready) && call->msg_len > 0) {
-        if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
-            op = cci__sisci_new_op(ep, conn, call->context, call->flags);
-            if (!op) return CCI_ENOBUFS;
-        }
-        return cci__sisci_end_unready(ep, conn, op, call->flags);
-    }
+    if (CCI__UNLIKELY(conn->unready) && call->msg_len > 0) return cci__sisci_rma_unready(ep, conn, call);
     item = cci__sisci_new_item(ep, conn);
     if (!item) return CCI_ENOBUFS;
     aims = cci__sisci_aim(ep, item, call);
@@ -11976,12 +12021,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     item->length = call->msg_len;
     item->data = item->buffer;
     if (item->has_message) memcpy(item->buffer, call->msg, call->msg_len);
-#ifndef CCI_NO_STATS
-    if (ep->base.tallies.counted) {
-        cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), call->flags, call->length);
-        if (item->has_message) cci__tally_issued(&ep->base.tallies, conn->conn.index, call->msg_len);
-    }
-#endif
+    cci__sisci_count_rma(ep, conn, call, item->has_message);
     cci__sisci_add_item(link, item);
     cci__sisci_make_hot(link);
     cci__sisci_advance(ep, link);

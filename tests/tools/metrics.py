@@ -16,11 +16,11 @@ MANY_LINES = 900  # a section that has more of them lists its parts
 # (measure, goal, {header: bound where the goal is not reached}); no goal: there is only the bound.
 BOUNDS = [
     ("lines", {"cci.h": 9800, "cci_verbs.h": 5200, "cci_sisci.h": 10200},
-     {"cci.h": 20320, "cci_udp.h": 3600, "cci_verbs.h": 7450, "cci_sisci.h": 13370}),
+     {"cci.h": 20320, "cci_udp.h": 3600, "cci_verbs.h": 7450, "cci_sisci.h": 13410}),
     ("longest line", 120, {}),
     ("longest function", 60, {"cci.h": 101}),
-    ("highest complexity", 20, {"cci.h": 56, "cci_verbs.h": 24, "cci_sisci.h": 28}),
-    ("functions above a complexity of 20", 0, {"cci.h": 10, "cci_verbs.h": 4, "cci_sisci.h": 6}),
+    ("highest complexity", 20, {"cci.h": 56, "cci_verbs.h": 24}),
+    ("functions above a complexity of 20", 0, {"cci.h": 10, "cci_verbs.h": 4}),
     ("most parameters", 7, {"cci.h": 10, "cci_verbs.h": 9, "cci_sisci.h": 9}),
     (f"sections above {MANY_LINES} lines that do not list their parts", 0, {"cci.h": 7, "cci_verbs.h": 1}),
 ]  # fmt: skip
