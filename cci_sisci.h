@@ -12,30 +12,60 @@
  * and one source is compiled with -DCCI_SISCI_IMPLEMENTATION.
  *
  * CONTENTS (search for the tag)
- *     >>sisci-manual     what it does, where it differs from an adapter, what happens when processes die
- *     >>sisci-config     every macro and environment variable with its default
- *     >>sisci-api        types, values, functions
- *     >>sisci-system     what the implementation needs of the system
- *     >>sisci-state      the structures
- *     >>sisci-base       time, lock, log, errors
- *     >>sisci-names      the directory: claiming names, finding owners, sweeping what the dead left
- *     >>sisci-events     what happened, kept for those who wait or called back
- *     >>sisci-channel    messages between processes
- *     >>sisci-serve      the side that owns: connections to its segments and interrupts
- *     >>sisci-remote     the side that connects
- *     >>sisci-engine     transfers that go on while the program does something else
- *     >>sisci-progress   the helper thread, and waiting
- *     >>sisci-open       opening and closing
- *     >>sisci-local      local segments
- *     >>sisci-connect    remote segments
- *     >>sisci-map        maps, sequences, barriers, copies
- *     >>sisci-dma        DMA queues and block transfers
- *     >>sisci-interrupt  interrupts
- *     >>sisci-query      questions, and what can't be done without an adapter
- *     >>sisci-vendor     the library of an adapter, opened at run time
- *     >>sisci-table      the table of functions
- *     >>sisci-transport  CCI over it: doors, links, rings
- *     >>sisci-license
+ *   what it is, and how to use it
+ *     >>sisci-manual         what it does, where it differs from an adapter, what happens when processes die
+ *     >>sisci-config         every macro and environment variable with its default
+ *     >>sisci-api            types, values, functions
+ *   part one: SISCI in shared memory
+ *     >>sisci-system         what the implementation needs of the system
+ *     >>sisci-state          the structures
+ *     >>sisci-base           time, lock, log, errors
+ *     >>sisci-names          the directory: claiming names, finding owners, sweeping what the dead left
+ *     >>sisci-events         what happened, kept for those who wait or called back
+ *     >>sisci-channel        messages between processes
+ *     >>sisci-serve          the side that owns: connections to its segments and interrupts
+ *     >>sisci-remote         the side that connects
+ *     >>sisci-engine         transfers that go on while the program does something else
+ *     >>sisci-progress       the helper thread, and waiting
+ *     >>sisci-open           opening and closing
+ *     >>sisci-local          local segments
+ *     >>sisci-connect        remote segments
+ *     >>sisci-map            maps, sequences, barriers, copies
+ *     >>sisci-dma            DMA queues and block transfers
+ *     >>sisci-interrupt      interrupts
+ *     >>sisci-query          questions, and what can't be done without an adapter
+ *     >>sisci-table          the table of functions
+ *   part two: CCI over SISCI, the transport
+ *     >>sisci-transport      the whole; what lies in shared memory, with all sizes and offsets
+ *     >>sisci-cci-state      the structures of this process
+ *     >>sisci-cci-base       the endpoint's lock and memory
+ *     >>sisci-cci-words      words in shared memory; marks: which links to look at
+ *     >>sisci-cci-provider   what the software and an adapter's library do not do alike
+ *     >>sisci-cci-notify     waking peers; links that are looked at in each call, and others
+ *     >>sisci-cci-items      operations and queued items: made, completed, failed
+ *     >>sisci-cci-send       the ring, going out
+ *     >>sisci-cci-conns      connections: made, ended, their records of the handshake
+ *     >>sisci-cci-rma        RMA by the kernel and through slots; atomics
+ *     >>sisci-cci-map        RMA in mapped memory
+ *     >>sisci-cci-queue      what has found no space in the ring
+ *     >>sisci-cci-receive    the ring, coming in
+ *     >>sisci-cci-links      links: made, joined, lost
+ *     >>sisci-cci-groups     multicast
+ *     >>sisci-cci-time       deadlines and keepalive
+ *     >>sisci-cci-work       a round of work
+ *     >>sisci-cci-sleep      the OS handle, the helper thread, blocking calls
+ *     >>sisci-cci-endpoint   making and ending an endpoint
+ *     >>sisci-cci-connect    connecting, accepting, closing
+ *     >>sisci-cci-events     getting and returning events; options
+ *     >>sisci-cci-messages   sending
+ *     >>sisci-cci-memory     registered memory, and issuing RMA
+ *     >>sisci-cci-table      the tables of the engine and of the endpoint
+ *     >>sisci-cci-devices    devices and their configuration
+ *   part three: an adapter's library, with CCI_SISCI_ADAPTER
+ *     >>sisci-adapter        links through an adapter: copies of the peers' inboxes, callbacks, stores that are lost
+ *     >>sisci-vendor         the library of an adapter, opened at run time
+ *   the end
+ *     >>sisci-license        
  */
 
 /* Strict ISO modes hide POSIX unless it is asked for before the first system header. */
@@ -107,14 +137,14 @@
  * SCIEnableConditionalInterrupt, SCIDisableConditionalInterrupt, SCIGetConditionalInterruptTrigCounter. Maps that ask
  * for interrupts by stores are SCI_ERR_FLAG_NOT_IMPLEMENTED.
  *
- * AN ADAPTER, with CCI (experimental: never tried with one). A device of the configuration with `library = PATH` (or
- * with `provider = vendor`: libsisci.so, where the system finds it) and `adapter = NUMBER` (default 0) goes through
- * that library, whose API may be 1.x or 2.x. One library per process. Its URIs are sisci://NODE:SERVICE, with the
- * number of the adapter's node. A device whose library or adapter is missing is down, and the log says why. RMA goes
- * through slots of 32 KiB, which the target's program empties; memory of cci_rma_alloc() is ordinary memory, and there
- * are no groups. Connecting may wait for the other node, up to 100 milliseconds at a time. A link maps one inbox of the
- * peer's, and needs as much memory for its copy: ring + blocks * max_send_size + 256 KiB, so choose small rings where
- * mapped memory is scarce.
+ * AN ADAPTER, with CCI (experimental: never tried with one), needs the macro CCI_SISCI_ADAPTER. A device of the
+ * configuration with `library = PATH` (or with `provider = vendor`: libsisci.so, where the system finds it) and
+ * `adapter = NUMBER` (default 0) goes through that library, whose API may be 1.x or 2.x. One library per process. Its
+ * URIs are sisci://NODE:SERVICE, with the number of the adapter's node. A device whose library or adapter is missing is
+ * down, and the log says why. RMA goes through slots of 32 KiB, which the target's program empties; memory of
+ * cci_rma_alloc() is ordinary memory, and there are no groups. Connecting may wait for the other node, up to 100
+ * milliseconds at a time. A link maps one inbox of the peer's, and needs as much memory for its copy: ring + blocks *
+ * max_send_size + 256 KiB, so choose small rings where mapped memory is scarce.
  *
  *   NOT TESTED with the vendor's library or with an adapter. The tests make libraries of their own: a software SISCI
  * behind the vendor's symbols, which loses stores when told to. The whole conformance suite passes over it. What that
@@ -210,6 +240,8 @@
  *                           there is no transport, and cci.h is not needed.
  * CCI_SISCI_NO_SHARED_MEMORY leaves the software out, as on systems other than Linux: every function answers
  *                           SCI_ERR_NOT_IMPLEMENTED.
+ * CCI_SISCI_ADAPTER         in the file with the implementation: devices of a configuration can go through an adapter's
+ *                           library. Without it such devices are down, and the log says why.
  * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO, CCI_NO_DLOPEN as in cci.h. With cci.h, memory and log go the ways that
  *                           cci_setup() says: call it before the first function of SISCI.
  *
@@ -229,7 +261,8 @@
  * service                   the number in the URI of an endpoint that is made without one (default: any free one)
  * rma = auto                how: see above
  * directory, group          as the two variables of the environment
- * provider = software       or vendor: through an adapter's library (library = its path; adapter = 0 is its number)
+ * provider = software       or vendor: through an adapter's library (library = its path; adapter = 0 is its number);
+ *                           needs CCI_SISCI_ADAPTER
  *
  * Memory: all connections between two endpoints share one link, which is an inbox for each. An inbox has 4 KiB, the
  * ring, `blocks` times max_send_size, and 256 KiB for RMA through slots: 836 KiB by default, 340 KiB with ring =
@@ -448,26 +481,26 @@ typedef unsigned int cci__dis_nodeId_list_t[8]; /* ends with 0 */
 typedef unsigned int cci__dis_adapter_type_t;   /* 0: not known */
 
 typedef struct cci__sci_address {
-    uint16_t nodeId;
-    uint16_t offsHi;
-    uint32_t offsLo;
+    uint16_t nodeId; /* the node */
+    uint16_t offsHi; /* where in its memory: the upper bits */
+    uint32_t offsLo; /* the lower */
 } cci__sci_address_t;
 
 typedef struct cci__sci_query_string {
-    char *str;
-    unsigned int length;
+    char *str;           /* the program's buffer */
+    unsigned int length; /* its bytes */
 } cci__sci_query_string_t;
 
 /* A piece of a transfer of several, of which there are up to CCI__DIS_DMA_MAX_VECLEN. */
 #define CCI__DIS_DMA_MAX_VECLEN 100u
 typedef struct cci__dis_dma_vec {
-    unsigned int size, local_offset, remote_offset, flags;
+    unsigned int size, local_offset, remote_offset, flags; /* bytes; where they begin; of the piece */
 } cci__dis_dma_vec_t;
 
 /* What is asked of a segment has an answer through an adapter alone. */
 typedef struct cci__sci_query_local_segment {
     cci__sci_local_segment_t segment;
-    unsigned int subcommand;
+    unsigned int subcommand; /* SCI_Q_LOCAL_SEGMENT_... */
     union {
         cci__sci_ioaddr_t ioaddr;
     } data;
@@ -475,17 +508,17 @@ typedef struct cci__sci_query_local_segment {
 
 typedef struct cci__sci_query_remote_segment {
     cci__sci_remote_segment_t segment;
-    unsigned int subcommand;
+    unsigned int subcommand; /* SCI_Q_REMOTE_SEGMENT_... */
     union {
         cci__sci_ioaddr_t ioaddr;
     } data;
 } cci__sci_query_remote_segment_t;
 
 typedef struct cci__sci_query_adapter {
-    unsigned int localAdapterNo;
-    unsigned int portNo;
-    unsigned int subcommand;
-    void *data;
+    unsigned int localAdapterNo; /* which is asked */
+    unsigned int portNo;         /* of its links */
+    unsigned int subcommand;     /* SCI_Q_ADAPTER_... */
+    void *data;                  /* where the answer goes */
 } cci__sci_query_adapter_t;
 
 typedef cci__sci_callback_action_t (*cci__sci_cb_local_segment_t)(void *arg, cci__sci_local_segment_t segment,
@@ -865,20 +898,20 @@ CCI_API const char *SCIGetErrorString(cci__sci_error_t error);
 #endif
 
 typedef struct cci__sci_range { /* the kernel's struct flock64 */
-    int16_t type, whence;
-    int64_t start, length;
-    int32_t pid;
+    int16_t type, whence;       /* F_RDLCK, ...; SEEK_SET */
+    int64_t start, length;      /* in bytes */
+    int32_t pid;                /* 0 */
 } cci__sci_range;
 
 typedef struct cci__sci_ucred { /* the kernel's struct ucred */
-    int32_t pid;
-    uint32_t uid, gid;
+    int32_t pid;                /* the process */
+    uint32_t uid, gid;          /* its user and group */
 } cci__sci_ucred;
 
 /* Room for one descriptor, aligned for struct cmsghdr. */
 typedef union cci__sci_control {
-    char bytes[64];
-    size_t align;
+    char bytes[64]; /* the control message */
+    size_t align;   /* as its header needs */
 } cci__sci_control;
 
 /* What a thread looks at without the lock. */
@@ -952,26 +985,26 @@ enum {
 struct cci__sci_target;
 
 typedef struct cci__sci_event {
-    struct cci__sci_event *next;
-    struct cci__sci_target *target;
-    cci__sci_segment_cb_reason_t reason;
-    cci__sci_error_t status;
-    unsigned int length; /* of the data of a data interrupt, which follow */
+    struct cci__sci_event *next;         /* in its queue */
+    struct cci__sci_target *target;      /* to which it happened */
+    cci__sci_segment_cb_reason_t reason; /* of a segment: what happened */
+    cci__sci_error_t status;             /* how it ended */
+    unsigned int length;                 /* of the data of a data interrupt, which follow */
 } cci__sci_event;
 
 typedef struct cci__sci_queue {
-    cci__sci_event *first, *last;
-    unsigned int count;
+    cci__sci_event *first, *last; /* NULL: it is empty */
+    unsigned int count;           /* of events */
 } cci__sci_queue;
 
 /* What has events; first member of every such object. */
 typedef struct cci__sci_target {
-    cci__sci_desc_t sd;
-    int kind;
-    int calls_back; /* events go to the callback */
-    int removed;    /* those who wait must leave */
-    unsigned int waiters;
-    void *argument;
+    cci__sci_desc_t sd;   /* the device */
+    int kind;             /* CCI__SCI_SEGMENT, ... */
+    int calls_back;       /* events go to the callback */
+    int removed;          /* those who wait must leave */
+    unsigned int waiters; /* threads that wait for an event */
+    void *argument;       /* of the callback */
     union {
         cci__sci_cb_local_segment_t local;
         cci__sci_cb_remote_segment_t remote;
@@ -979,14 +1012,14 @@ typedef struct cci__sci_target {
         cci__sci_cb_block_transfer_t block;
         cci__sci_cb_interrupt_t interrupt;
         cci__sci_cb_data_interrupt_t data_interrupt;
-    } callback;
-    cci__sci_queue events;
+    } callback;            /* by its kind */
+    cci__sci_queue events; /* for those who wait */
 } cci__sci_target;
 
 /* A callback that runs now; removing the object from inside it empties the frame. */
 typedef struct cci__sci_frame {
-    struct cci__sci_frame *up;
-    cci__sci_target *target;
+    struct cci__sci_frame *up; /* the callback in which this one runs */
+    cci__sci_target *target;   /* whose callback it is; NULL: removed meanwhile */
 } cci__sci_frame;
 
 /* An object that others connect to. */
@@ -998,72 +1031,76 @@ typedef cci__sci_access (*cci__sci_guard_t)(void *argument, uint32_t id, const s
 
 /* What is found by a number: its place in a table, whose buckets are as many as it has entries, or twice that. */
 typedef struct cci__sci_hashed {
-    struct cci__sci_hashed *next, **back;
-    uint32_t hash;
+    struct cci__sci_hashed *next, **back; /* in its bucket */
+    uint32_t hash;                        /* of its number or name */
 } cci__sci_hashed;
 
 typedef struct cci__sci_table {
-    cci__sci_hashed **bucket; /* NULL: `few` */
-    uint32_t mask, count;     /* the number of buckets, less one */
-    cci__sci_hashed *few[CCI__SCI_FEW];
+    cci__sci_hashed **bucket;           /* NULL: `few` */
+    uint32_t mask, count;               /* the number of buckets, less one */
+    cci__sci_hashed *few[CCI__SCI_FEW]; /* the first buckets */
 } cci__sci_table;
 #define CCI__SCI_HOLDER(entry, type) ((type *)(void *)((char *)(entry)-offsetof(type, hashed)))
 
 typedef struct cci__sci_served {
-    cci__sci_target target;
-    struct cci__sci_served *next, **back;
-    cci__sci_hashed hashed; /* by its number */
-    struct cci__sci_connection *connections;
-    unsigned int connection_count, attachment_count;
-    uint32_t id;
-    int named;     /* the name in the directory is ours        */
-    int available; /* others may connect                       */
-    int cleared;   /* of a segment: nor may those who were connected to its last owner */
-    int fd;        /* what they get: memory, eventfd or socket */
-    int counting;
+    cci__sci_target target;                          /* first */
+    struct cci__sci_served *next, **back;            /* of the device */
+    cci__sci_hashed hashed;                          /* by its number */
+    struct cci__sci_connection *connections;         /* of clients */
+    unsigned int connection_count, attachment_count; /* how many; those that share the segment */
+    uint32_t id;                                     /* its number */
+    int named;                                       /* the name in the directory is ours        */
+    int available;                                   /* others may connect                       */
+    int cleared;            /* of a segment: nor may those who were connected to its last owner */
+    int fd;                 /* what they get: memory, eventfd or socket */
+    int counting;           /* an interrupt that counts: each one is an event */
     cci__sci_guard_t guard; /* called with the lock held; NULL: everybody may */
-    void *guard_argument;
+    void *guard_argument;   /* of the guard */
 } cci__sci_served;
 
 struct cci__sci_local_segment {
-    cci__sci_served served;
-    size_t size_bytes;  /* of the memory; of an empty segment: the most it can have */
-    void *user;         /* the program's own memory */
-    void *whole;        /* the engine's mapping     */
-    unsigned int users; /* maps and entries of DMA queues */
-    int empty, is_private, prepared, shared, broadcast;
+    cci__sci_served served;             /* first */
+    size_t size_bytes;                  /* of the memory; of an empty segment: the most it can have */
+    void *user;                         /* the program's own memory */
+    void *whole;                        /* the engine's mapping     */
+    unsigned int users;                 /* maps and entries of DMA queues */
+    int empty;                          /* it has no memory, or the program's own */
+    int is_private;                     /* SCI_FLAG_PRIVATE */
+    int prepared;                       /* SCIPrepareSegment was called */
+    int shared;                         /* SCIShareSegment was called */
+    int broadcast;                      /* SCI_FLAG_BROADCAST */
     int marked;                         /* we share it, and may inherit it: others see that in the directory */
     uint64_t since_ns;                  /* of one that is being joined: when its owner was missed first */
     struct cci__sci_remote *attachment; /* how we got the memory, if another process made it */
 };
 
 struct cci__sci_local_interrupt {
-    cci__sci_served served;
-    int slot; /* in the device's watch, or -1 */
+    cci__sci_served served; /* first */
+    int slot;               /* in the device's watch, or -1 */
 };
 
 struct cci__sci_local_data_interrupt {
-    cci__sci_served served;
-    int receiver; /* the other end of served.fd */
-    int slot;
+    cci__sci_served served; /* first */
+    int receiver;           /* the other end of served.fd */
+    int slot;               /* as above */
 };
 
 /* The owner's view: one of the other device's connections to one of our objects. */
 typedef struct cci__sci_connection {
-    struct cci__sci_client *client;
-    cci__sci_served *served;
-    struct cci__sci_connection *next_of_client, **back_of_client;
-    struct cci__sci_connection *next_of_served, **back_of_served;
-    uint32_t cookie;
-    int attached;
+    struct cci__sci_client *client;                               /* who is connected */
+    cci__sci_served *served;                                      /* to what */
+    struct cci__sci_connection *next_of_client, **back_of_client; /* all of the client */
+    struct cci__sci_connection *next_of_served, **back_of_served; /* all to the object */
+    uint32_t cookie;                                              /* its name, which the client chose */
+    int attached;                                                 /* the client shares the segment */
 } cci__sci_connection;
 
 typedef struct cci__sci_client {
-    struct cci__sci_client *next, **back;
-    cci__sci_connection *connections;
-    unsigned int count;
-    int fd, slot;
-    uint32_t turn; /* in which it was heard last before a removal */
+    struct cci__sci_client *next, **back; /* of the device */
+    cci__sci_connection *connections;     /* that it has */
+    unsigned int count;                   /* of them */
+    int fd, slot;                         /* the socket, and its place in the device's watch */
+    uint32_t turn;                        /* in which it was heard last before a removal */
 } cci__sci_client;
 
 /* The other side's view: what is connected, or will be. */
@@ -1077,102 +1114,102 @@ enum {
 };
 
 typedef struct cci__sci_remote {
-    cci__sci_target target;
-    struct cci__sci_peer *peer;
+    cci__sci_target target;               /* first */
+    struct cci__sci_peer *peer;           /* the owner's device; NULL: none any more */
     struct cci__sci_remote *next, **back; /* of the peer */
-    uint32_t cookie, id;
-    int what;  /* CCI__SCI_SEGMENT, ... */
-    int state; /* read without the lock */
-    int fd;
-    int asynchronous;
-    cci__sci_error_t status;
-    uint64_t size_bytes;
-    uint64_t deadline_ns;             /* of an asynchronous connect                              */
-    struct cci__sci_remote *later;    /* the next of those who rejoin                            */
-    int rejoining;                    /* the owner is gone, and we are looking for its successor */
-    unsigned int losses;              /* how often that has happened                             */
-    uint64_t since_ns, retry_ns;      /* when that began, and when to try next                   */
-    cci__sci_local_segment_t segment; /* of an attachment                                     */
-    unsigned int sets;                /* how often its owner has said whether it is available     */
-    char owner[CCI__SCI_NAME];        /* who was asked last                                       */
+    uint32_t cookie, id;                  /* the connection's name; the number of the object */
+    int what;                             /* CCI__SCI_SEGMENT, ... */
+    int state;                            /* read without the lock */
+    int fd;                               /* what the owner gave: memory, eventfd or socket */
+    int asynchronous;                     /* nobody waits in the connect: its end is an event */
+    cci__sci_error_t status;              /* how connecting ended */
+    uint64_t size_bytes;                  /* of a segment */
+    uint64_t deadline_ns;                 /* of an asynchronous connect                              */
+    struct cci__sci_remote *later;        /* the next of those who rejoin                            */
+    int rejoining;                        /* the owner is gone, and we are looking for its successor */
+    unsigned int losses;                  /* how often that has happened                             */
+    uint64_t since_ns, retry_ns;          /* when that began, and when to try next                   */
+    cci__sci_local_segment_t segment;     /* of an attachment                                     */
+    unsigned int sets;                    /* how often its owner has said whether it is available     */
+    char owner[CCI__SCI_NAME];            /* who was asked last                                       */
 } cci__sci_remote;
 
 struct cci__sci_remote_segment {
-    cci__sci_remote remote;
-    void *whole;
-    unsigned int users;
+    cci__sci_remote remote; /* first */
+    void *whole;            /* the engine's mapping */
+    unsigned int users;     /* maps and entries of DMA queues */
 };
 
 struct cci__sci_remote_interrupt {
-    cci__sci_remote remote;
+    cci__sci_remote remote; /* first */
 };
 
 struct cci__sci_remote_data_interrupt {
-    cci__sci_remote remote;
+    cci__sci_remote remote; /* first */
 };
 
 typedef struct cci__sci_peer {
-    struct cci__sci_peer *next, **back;
-    cci__sci_hashed hashed; /* by its owner's name */
-    cci__sci_remote *remotes;
-    char owner[CCI__SCI_NAME];
-    int fd, slot;
+    struct cci__sci_peer *next, **back; /* of the device */
+    cci__sci_hashed hashed;             /* by its owner's name */
+    cci__sci_remote *remotes;           /* that are connected through it */
+    char owner[CCI__SCI_NAME];          /* its name in the directory */
+    int fd, slot;                       /* the socket, and its place in the device's watch */
 } cci__sci_peer;
 
 struct cci__sci_map {
-    cci__sci_desc_t sd;
-    cci__sci_local_segment_t local; /* one of the two */
-    cci__sci_remote_segment_t remote;
-    char *base;
-    size_t size_bytes;
-    void *mapping; /* what to unmap, or NULL */
-    size_t mapping_bytes;
-    unsigned int users; /* sequences and transfers */
-    int is_readonly;
+    cci__sci_desc_t sd;                 /* the device */
+    cci__sci_local_segment_t local;     /* one of the two */
+    cci__sci_remote_segment_t remote;   /* the other is NULL */
+    char *base;                         /* where the program's part begins */
+    size_t size_bytes;                  /* of that part */
+    void *mapping;                      /* what to unmap, or NULL */
+    size_t mapping_bytes;               /* as much of it */
+    unsigned int users;                 /* sequences and transfers */
+    int is_readonly;                    /* SCI_FLAG_READONLY_MAP */
     struct cci__sci_map *next_readonly; /* of the process */
 };
 
 struct cci__sci_sequence {
-    cci__sci_map_t map;
-    int broken; /* until SCIStartSequence finds all well */
+    cci__sci_map_t map; /* that it is of */
+    int broken;         /* until SCIStartSequence finds all well */
 };
 
 /* One copy that the engine makes. */
 typedef struct cci__sci_piece {
-    char *to;
-    const char *from;
-    size_t size_bytes;
-    cci__sci_local_segment_t local; /* in use until the piece is dropped */
-    cci__sci_remote_segment_t remote;
-    cci__sci_map_t map[2];
+    char *to;                         /* where the bytes go */
+    const char *from;                 /* where they come from */
+    size_t size_bytes;                /* how many */
+    cci__sci_local_segment_t local;   /* in use until the piece is dropped */
+    cci__sci_remote_segment_t remote; /* likewise */
+    cci__sci_map_t map[2];            /* likewise, of a block transfer */
 } cci__sci_piece;
 
 typedef struct cci__sci_job {
-    struct cci__sci_job *next;
-    cci__sci_target *target;
-    cci__sci_piece *piece;
-    unsigned int count, at;
-    size_t done_bytes; /* of the piece */
-    int queued, running;
+    struct cci__sci_job *next; /* of the device */
+    cci__sci_target *target;   /* the DMA queue or block transfer */
+    cci__sci_piece *piece;     /* all of it */
+    unsigned int count, at;    /* pieces; the one that is copied next */
+    size_t done_bytes;         /* of the piece */
+    int queued, running;       /* in the device's list; a chunk is being copied */
 } cci__sci_job;
 
 struct cci__sci_dma_queue {
-    cci__sci_target target;
-    cci__sci_dma_queue_state_t state;
-    unsigned int entries_max;
-    int bell; /* rings for those who wait, or -1: unlike a condition, waiting for it ends with a signal */
-    cci__sci_job job;
+    cci__sci_target target;           /* first */
+    cci__sci_dma_queue_state_t state; /* as the program sees it */
+    unsigned int entries_max;         /* that the program asked for */
+    int bell;         /* rings for those who wait, or -1: unlike a condition, waiting for it ends with a signal */
+    cci__sci_job job; /* what is gathered, or posted */
 };
 
 /* Handles of block transfers are numbers, not addresses: the manual lets programs use them after their end. */
 typedef struct cci__sci_block {
-    cci__sci_target target;
-    struct cci__sci_block *next;
-    uintptr_t number;
-    int finished;
-    cci__sci_error_t status;
-    cci__sci_job job;
-    cci__sci_piece piece;
+    cci__sci_target target;      /* first */
+    struct cci__sci_block *next; /* of the device */
+    uintptr_t number;            /* its handle */
+    int finished;                /* copied, failed or aborted */
+    cci__sci_error_t status;     /* how it ended */
+    cci__sci_job job;            /* of one piece */
+    cci__sci_piece piece;        /* that one */
 } cci__sci_block;
 
 /* A descriptor that the device watches. Events name the slot and its generation, so that one which comes too late, for
@@ -1188,48 +1225,60 @@ enum {
 };
 
 typedef struct cci__sci_slot {
-    int kind;
-    int fd;
-    int next_free;
-    uint32_t generation;
-    void *object;
+    int kind;            /* CCI__SCI_SLOT_... */
+    int fd;              /* -1: free */
+    int next_free;       /* -1: the last */
+    uint32_t generation; /* counts what was here */
+    void *object;        /* a client, peer or interrupt */
 } cci__sci_slot;
 
+/* All descriptors that a device watches. */
+typedef struct cci__sci_watched {
+    cci__sci_slot *slot; /* what they are of */
+    int count, free;     /* slots; the first that is free, or -1 */
+} cci__sci_watched;
+
+/* The socket that others connect to. */
+typedef struct cci__sci_listener {
+    int fd, slot;     /* itself, and its place in the watch; -1: none */
+    uint64_t back_ns; /* it rests until then */
+    int is_full;      /* there was no descriptor for who connected last: the log has it */
+} cci__sci_listener;
+
 struct cci__sci_desc {
-    struct cci__sci_desc *next; /* all devices of the process */
-    char path[CCI__SCI_PATH];
-    char owner[CCI__SCI_NAME]; /* our name in the directory, "" until something is served */
-    int directory, epoll, wake, listener, listener_slot;
-    int has_group;
-    gid_t group;
-    unsigned int objects; /* that depend on the device */
-    uint32_t cookie;
-    cci__sci_slot *slot;
-    int slot_count, slot_free;
-    cci__sci_served *served;
-    cci__sci_table served_by_id, peers_by_name;
-    uint32_t turn, drops; /* removals; connections of clients that have ended */
-    cci__sci_client *clients;
-    cci__sci_peer *peers;
-    cci__sci_remote *rejoining;
-    unsigned int connecting; /* asynchronous connects that are under way */
-    uint64_t expiry_ns;      /* none of them has a deadline before; 0: not known */
-    cci__sci_queue calls;    /* events to be called back with */
-    cci__sci_frame *frame;   /* callbacks that run */
-    cci__sci_job *jobs, *last_job;
-    cci__sci_block *blocks;    /* the latest first */
-    uint64_t listener_back_ns; /* the listener rests until then */
-    uint64_t names_ns;         /* when to look next whether our names are still there */
-    int listener_is_full;      /* there was no descriptor for who knocked last: the log has it */
-    int caller_progress;       /* no helper thread: the program calls cci__sci_progress() */
-    unsigned int running;      /* depth of progress */
-    unsigned int changes;      /* how often those who wait had to look again */
-    int forked;                /* this is a copy in a child process */
+    struct cci__sci_desc *next;                 /* all devices of the process */
+    char path[CCI__SCI_PATH];                   /* of the directory */
+    char owner[CCI__SCI_NAME];                  /* our name in the directory, "" until something is served */
+    int directory;                              /* its descriptor */
+    int epoll, wake;                            /* what the device watches; an eventfd in it */
+    cci__sci_listener listener;                 /* made when something is served first */
+    int has_group;                              /* members of `group` may connect */
+    gid_t group;                                /* CCI_SISCI_GROUP */
+    unsigned int objects;                       /* that depend on the device */
+    uint32_t cookie;                            /* of the last connection that we asked for */
+    cci__sci_watched watched;                   /* descriptors */
+    cci__sci_served *served;                    /* what others connect to */
+    cci__sci_table served_by_id, peers_by_name; /* the same by their numbers; peers by their owners' names */
+    uint32_t turn, drops;                       /* removals; connections of clients that have ended */
+    cci__sci_client *clients;                   /* sockets of those who are connected to us */
+    cci__sci_peer *peers;                       /* sockets to those that we are connected to */
+    cci__sci_remote *rejoining;                 /* those that look for the successor of their owner */
+    unsigned int connecting;                    /* asynchronous connects that are under way */
+    uint64_t expiry_ns;                         /* none of them has a deadline before; 0: not known */
+    cci__sci_queue calls;                       /* events to be called back with */
+    cci__sci_frame *frame;                      /* callbacks that run */
+    cci__sci_job *jobs, *last_job;              /* that the engine copies */
+    cci__sci_block *blocks;                     /* the latest first */
+    uint64_t names_ns;                          /* when to look next whether our names are still there */
+    int caller_progress;                        /* no helper thread: the program calls cci__sci_progress() */
+    unsigned int running;                       /* depth of progress */
+    unsigned int changes;                       /* how often those who wait had to look again */
+    int forked;                                 /* this is a copy in a child process */
 #ifndef CCI_NO_THREADS
-    int has_thread, stop;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    pthread_t thread, runner; /* the runner is the thread in progress */
+    int has_thread, stop;                       /* the helper thread runs; it must end */
+    pthread_mutex_t lock;                       /* guards all of this */
+    pthread_cond_t changed;                     /* those who wait look again */
+    pthread_t thread, runner;                   /* the runner is the thread in progress */
 #endif
 };
 
@@ -1263,29 +1312,34 @@ enum {
 #define CCI__SCI_NO_ROOM (-2) /* a descriptor came, and we had none left */
 
 typedef struct cci__sci_message {
-    uint32_t magic;
-    uint16_t type;
-    uint16_t what;
-    uint32_t cookie;
-    uint32_t id;
-    uint32_t status;
-    uint32_t reserved;
-    uint64_t size_bytes;
+    uint32_t magic;      /* CCI__SCI_MAGIC */
+    uint16_t type;       /* CCI__SCI_MSG_... */
+    uint16_t what;       /* CCI__SCI_SEGMENT, ... */
+    uint32_t cookie;     /* of the connection */
+    uint32_t id;         /* the number of the object */
+    uint32_t status;     /* by the type */
+    uint32_t reserved;   /* 0 */
+    uint64_t size_bytes; /* of a segment */
 } cci__sci_message;
 
 /* ==================================================================================================================
  * >>sisci-base
+ *
+ * What the rest of part one uses: memory, log, time, locks, tables by number, and the list of watched descriptors.
+ *   Locks: one for what all devices share (cci__sci_world), taken first; then that of a device. No lock is held while a
+ * callback runs. Functions that are given a device or an object expect the device's lock to be held, except those of
+ * the SISCI API and those that the transport calls, which take it.
  * ================================================================================================================== */
 
 /* What all devices of a process share. */
 static struct {
-    int initialized;
-    cci__sci_desc_t devices;
-    uintptr_t block_number;
+    int initialized;         /* SCIInitialize was called */
+    cci__sci_desc_t devices; /* all that are open */
+    uintptr_t block_number;  /* of the last block transfer */
     cci__sci_map_t readonly; /* maps that can't be written to */
-    int fork_handled;
+    int fork_handled;        /* fork() is noticed */
 #ifndef CCI_NO_THREADS
-    pthread_mutex_t lock; /* taken before the lock of a device */
+    pthread_mutex_t lock;    /* taken before the lock of a device */
 #endif
 } cci__sci_world
 #ifndef CCI_NO_THREADS
@@ -1485,20 +1539,20 @@ static uint32_t cci__sci_hash_name(const char *name) {
 /* ---- watched descriptors --------------------------------------------------------------------------------------- */
 
 static int cci__sci_grow_slots(cci__sci_desc_t sd) {
-    int count = sd->slot_count ? sd->slot_count * 2 : 8, i;
+    int count = sd->watched.count ? sd->watched.count * 2 : 8, i;
     cci__sci_slot *bigger = (cci__sci_slot *)cci__sci_alloc((size_t)count * sizeof *bigger);
     if (!bigger) return 0;
-    if (sd->slot) {
-        memcpy(bigger, sd->slot, (size_t)sd->slot_count * sizeof *bigger);
-        cci__sci_free(sd->slot);
+    if (sd->watched.slot) {
+        memcpy(bigger, sd->watched.slot, (size_t)sd->watched.count * sizeof *bigger);
+        cci__sci_free(sd->watched.slot);
     }
-    for (i = sd->slot_count; i < count; i++) {
+    for (i = sd->watched.count; i < count; i++) {
         bigger[i].fd = -1;
         bigger[i].next_free = i + 1 < count ? i + 1 : -1;
     }
-    sd->slot_free = sd->slot_count;
-    sd->slot = bigger;
-    sd->slot_count = count;
+    sd->watched.free = sd->watched.count;
+    sd->watched.slot = bigger;
+    sd->watched.count = count;
     return 1;
 }
 
@@ -1507,14 +1561,14 @@ static int cci__sci_watch(cci__sci_desc_t sd, int kind, int fd, void *object) {
     struct epoll_event event;
     cci__sci_slot *slot;
     int index;
-    if (sd->slot_free < 0 && !cci__sci_grow_slots(sd)) return -1;
-    index = sd->slot_free;
-    slot = &sd->slot[index];
+    if (sd->watched.free < 0 && !cci__sci_grow_slots(sd)) return -1;
+    index = sd->watched.free;
+    slot = &sd->watched.slot[index];
     memset(&event, 0, sizeof event);
     event.events = EPOLLIN;
     event.data.u64 = (uint64_t)slot->generation << 32 | (uint32_t)index;
     if (epoll_ctl(sd->epoll, EPOLL_CTL_ADD, fd, &event) != 0) return -1;
-    sd->slot_free = slot->next_free;
+    sd->watched.free = slot->next_free;
     slot->kind = kind;
     slot->fd = fd;
     slot->object = object;
@@ -1524,14 +1578,14 @@ static int cci__sci_watch(cci__sci_desc_t sd, int kind, int fd, void *object) {
 static void cci__sci_unwatch(cci__sci_desc_t sd, int index) {
     cci__sci_slot *slot;
     if (index < 0) return;
-    slot = &sd->slot[index];
+    slot = &sd->watched.slot[index];
     if (!sd->forked) (void)epoll_ctl(sd->epoll, EPOLL_CTL_DEL, slot->fd, NULL);
     slot->generation++;
     slot->kind = CCI__SCI_SLOT_FREE;
     slot->fd = -1;
     slot->object = NULL;
-    slot->next_free = sd->slot_free;
-    sd->slot_free = index;
+    slot->next_free = sd->watched.free;
+    sd->watched.free = index;
 }
 
 /* A descriptor that a fork did not take away. */
@@ -1804,7 +1858,7 @@ static cci__sci_error_t cci__sci_open_directory(cci__sci_desc_t sd);
 
 static int cci__sci_listen(cci__sci_desc_t sd) {
     int attempt;
-    for (attempt = 0; sd->listener < 0 && attempt < 3; attempt++) {
+    for (attempt = 0; sd->listener.fd < 0 && attempt < 3; attempt++) {
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0) break;
         if (!cci__sci_name_listener(sd, fd)) {
@@ -1813,19 +1867,19 @@ static int cci__sci_listen(cci__sci_desc_t sd) {
             errno = error;
             continue;
         }
-        sd->listener = fd;
+        sd->listener.fd = fd;
         sd->names_ns = cci__sci_now() + CCI__SCI_LOOK_MS * UINT64_C(1000000);
-        sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, fd, sd);
-        if (sd->listener_slot < 0) {
+        sd->listener.slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, fd, sd);
+        if (sd->listener.slot < 0) {
             (void)unlinkat(sd->directory, sd->owner, 0);
             sd->owner[0] = '\0';
             close(fd);
-            sd->listener = -1;
+            sd->listener.fd = -1;
             break;
         }
     }
-    if (sd->listener < 0) cci__sci_log("can't listen in", sd->path, errno);
-    return sd->listener >= 0;
+    if (sd->listener.fd < 0) cci__sci_log("can't listen in", sd->path, errno);
+    return sd->listener.fd >= 0;
 }
 
 /* Survivors of a segment are looked for when the name is ours already: see above. */
@@ -1884,6 +1938,10 @@ static cci__sci_error_t cci__sci_take_over(cci__sci_served *served) {
 
 /* ==================================================================================================================
  * >>sisci-events
+ *
+ * An event goes to the object's own queue where the program waits for it, and to the device's queue where the object
+ * has a callback. Of each object the last 1,024 are kept. Before an object is freed, all who wait for it have left, and
+ * no callback of it runs.
  * ================================================================================================================== */
 
 static void cci__sci_append(cci__sci_queue *queue, cci__sci_event *event) {
@@ -1991,6 +2049,10 @@ static void cci__sci_retire(cci__sci_target *target) {
 
 /* ==================================================================================================================
  * >>sisci-channel
+ *
+ * One datagram of a fixed size for each message, with at most one descriptor. Sending never waits: who does not read
+ * its messages loses the channel. What comes is checked for its size and magic number here, and for its meaning by who
+ * receives it.
  * ================================================================================================================== */
 
 static void cci__sci_message_init(cci__sci_message *message, int type, uint32_t cookie) {
@@ -2085,6 +2147,10 @@ static int cci__sci_is_welcome(cci__sci_desc_t sd, int fd) {
 
 /* ==================================================================================================================
  * >>sisci-serve
+ *
+ * Clients are sockets that other devices have connected to our listener. Each message of a client is done at once: it
+ * connects to an object, disconnects from it, or reports an event of a shared segment. A client that sends nonsense is
+ * dropped, with all its connections. A budget of messages in each look keeps one client from taking all the time.
  * ================================================================================================================== */
 
 static cci__sci_served *cci__sci_find_served(cci__sci_desc_t sd, int what, uint32_t id) {
@@ -2356,16 +2422,16 @@ static void cci__sci_add_client(cci__sci_desc_t sd, int fd) {
 static void cci__sci_accept(cci__sci_desc_t sd) {
     int budget;
     for (budget = 16; budget > 0; budget--) {
-        int fd = (int)syscall(SYS_accept4, sd->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = (int)syscall(SYS_accept4, sd->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            sd->listener_is_full = 0;
+            sd->listener.is_full = 0;
             cci__sci_add_client(sd, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            if (!sd->listener_is_full) cci__sci_log("can't let anybody in at", sd->owner, errno);
-            sd->listener_is_full = 1;
-            cci__sci_unwatch(sd, sd->listener_slot);
-            sd->listener_slot = -1;
-            sd->listener_back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
+            if (!sd->listener.is_full) cci__sci_log("can't let anybody in at", sd->owner, errno);
+            sd->listener.is_full = 1;
+            cci__sci_unwatch(sd, sd->listener.slot);
+            sd->listener.slot = -1;
+            sd->listener.back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return;
@@ -2418,6 +2484,10 @@ static void cci__sci_remove_served(cci__sci_served *served) {
 
 /* ==================================================================================================================
  * >>sisci-remote
+ *
+ * A remote is one connection of ours, to an object of another device: connecting, connected, or ended. All remotes to
+ * one device share a socket, the peer. When an owner dies, its remotes end (SCI_CB_LOST); shares of a segment, and
+ * connections to broadcast segments, look for the successor instead, in pauses that grow, or become it.
  * ================================================================================================================== */
 
 static void cci__sci_drop_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
@@ -2979,8 +3049,8 @@ static void cci__sci_handle(cci__sci_desc_t sd, uint64_t id) {
     uint64_t ignored;
     cci__sci_slot slot;
     ssize_t n;
-    if (index >= (uint32_t)sd->slot_count || sd->slot[index].generation != (uint32_t)(id >> 32)) return;
-    slot = sd->slot[index];
+    if (index >= (uint32_t)sd->watched.count || sd->watched.slot[index].generation != (uint32_t)(id >> 32)) return;
+    slot = sd->watched.slot[index];
     switch (slot.kind) {
     case CCI__SCI_SLOT_WAKE:
         n = read(slot.fd, &ignored, sizeof ignored);
@@ -3036,15 +3106,15 @@ static void cci__sci_rename_all(cci__sci_desc_t sd) {
  * open stay. */
 static void cci__sci_look_after_names(cci__sci_desc_t sd) {
     struct stat status;
-    if (sd->listener < 0 || sd->forked || cci__sci_now() < sd->names_ns) return;
+    if (sd->listener.fd < 0 || sd->forked || cci__sci_now() < sd->names_ns) return;
     sd->names_ns = cci__sci_now() + CCI__SCI_LOOK_MS * UINT64_C(1000000);
     if (fstatat(sd->directory, sd->owner, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT) return;
     cci__sci_log("somebody has wiped", sd->path, 0);
     if (fstat(sd->directory, &status) != 0 || (status.st_nlink == 0 && !cci__sci_renew_directory(sd))) return;
     (void)cci__sci_lock_at(sd, CCI__SCI_F_OFD_SETLK, F_UNLCK, cci__sci_life_at(sd->owner));
-    cci__sci_unwatch(sd, sd->listener_slot);
-    close(sd->listener);
-    sd->listener = sd->listener_slot = -1;
+    cci__sci_unwatch(sd, sd->listener.slot);
+    close(sd->listener.fd);
+    sd->listener.fd = sd->listener.slot = -1;
     if (cci__sci_listen(sd)) cci__sci_rename_all(sd);
 }
 
@@ -3054,13 +3124,13 @@ static uint64_t cci__sci_due(cci__sci_desc_t sd) {
     uint64_t due_ns = cci__sci_rejoin_all(sd), expiry_ns = cci__sci_expire(sd);
     due_ns = expiry_ns < due_ns ? expiry_ns : due_ns;
     cci__sci_look_after_names(sd);
-    if (sd->listener >= 0 && sd->names_ns < due_ns) due_ns = sd->names_ns;
-    if (sd->listener >= 0 && sd->listener_slot < 0) {
-        if (sd->listener_back_ns <= cci__sci_now()) {
-            sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, sd->listener, sd);
-            sd->listener_back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
+    if (sd->listener.fd >= 0 && sd->names_ns < due_ns) due_ns = sd->names_ns;
+    if (sd->listener.fd >= 0 && sd->listener.slot < 0) {
+        if (sd->listener.back_ns <= cci__sci_now()) {
+            sd->listener.slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, sd->listener.fd, sd);
+            sd->listener.back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
         }
-        if (sd->listener_slot < 0 && sd->listener_back_ns < due_ns) due_ns = sd->listener_back_ns;
+        if (sd->listener.slot < 0 && sd->listener.back_ns < due_ns) due_ns = sd->listener.back_ns;
     }
     return sd->jobs || sd->calls.first || sd->changes != before ? 0 : due_ns;
 }
@@ -3199,6 +3269,10 @@ static cci__sci_error_t cci__sci_connect(cci__sci_remote *r, uint64_t deadline_n
 
 /* ==================================================================================================================
  * >>sisci-open
+ *
+ * A device is opened with its directory, an epoll descriptor and an eventfd; the listener and the helper thread come
+ * when something is served first. After fork() the child closes its copies of all sockets and marks its devices as
+ * forked: their calls fail, and closing them frees memory and nothing else.
  * ================================================================================================================== */
 
 /* How a device is opened by more than SCIOpen can say. */
@@ -3330,8 +3404,8 @@ static void cci__sci_close_in_child(cci__sci_desc_t sd) {
     cci__sci_peer *peer;
     cci__sci_remote *r;
     int i;
-    for (i = 0; i < sd->slot_count; i++) {
-        cci__sci_slot *slot = &sd->slot[i];
+    for (i = 0; i < sd->watched.count; i++) {
+        cci__sci_slot *slot = &sd->watched.slot[i];
         if (slot->kind == CCI__SCI_SLOT_FREE) continue;
         close(slot->fd);
         slot->fd = -1;
@@ -3344,10 +3418,10 @@ static void cci__sci_close_in_child(cci__sci_desc_t sd) {
     for (peer = sd->peers; peer; peer = peer->next)
         for (r = peer->remotes; r; r = r->next) cci__sci_close_and_forget(&r->fd);
     for (r = sd->rejoining; r; r = r->later) cci__sci_close_and_forget(&r->fd);
-    if (sd->listener >= 0 && sd->listener_slot < 0) close(sd->listener);
+    if (sd->listener.fd >= 0 && sd->listener.slot < 0) close(sd->listener.fd);
     close(sd->epoll);
     close(sd->directory);
-    sd->listener = sd->wake = sd->epoll = sd->directory = -1;
+    sd->listener.fd = sd->wake = sd->epoll = sd->directory = -1;
 }
 
 static void cci__sci_after_fork_in_child(void) {
@@ -3393,7 +3467,7 @@ static void cci__sci_register(cci__sci_desc_t sd) {
 
 static void cci__sci_free_device(cci__sci_desc_t sd) {
     if (sd->owner[0] && !sd->forked) (void)unlinkat(sd->directory, sd->owner, 0);
-    cci__sci_close(sd, sd->listener);
+    cci__sci_close(sd, sd->listener.fd);
     cci__sci_close(sd, sd->wake);
     cci__sci_close(sd, sd->epoll);
     cci__sci_close(sd, sd->directory);
@@ -3401,7 +3475,7 @@ static void cci__sci_free_device(cci__sci_desc_t sd) {
     (void)pthread_mutex_destroy(&sd->lock);
     if (!sd->forked) (void)pthread_cond_destroy(&sd->changed);
 #endif
-    cci__sci_free(sd->slot);
+    cci__sci_free(sd->watched.slot);
     cci__sci_free(sd->served_by_id.bucket);
     cci__sci_free(sd->peers_by_name.bucket);
     cci__sci_free(sd);
@@ -3418,7 +3492,7 @@ static cci__sci_desc_t cci__sci_open(const cci__sci_options *options, cci__sci_e
     cci__sci_error_t status;
     cci__sci_set(error, CCI__SCI_ERR_SYSTEM);
     if (!sd) return NULL;
-    sd->directory = sd->epoll = sd->wake = sd->listener = sd->listener_slot = sd->slot_free = -1;
+    sd->directory = sd->epoll = sd->wake = sd->listener.fd = sd->listener.slot = sd->watched.free = -1;
     sd->caller_progress = options->caller_progress;
 #ifndef CCI_NO_THREADS
     if (!cci__sci_init_lock(sd)) {
@@ -3522,6 +3596,10 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIClose)(cci__sci_desc_t sd, unsigned int flags,
 
 /* ==================================================================================================================
  * >>sisci-local
+ *
+ * A segment has memory (memfd, sealed against a change of its size), a number that it has claimed in the directory, and
+ * connections of users. SCIRemoveSegment fails with SCI_ERR_BUSY while there are connections or maps. The memory of a
+ * shared or broadcast segment belongs to all who share it.
  * ================================================================================================================== */
 
 /* Memory that nobody can shrink once it is shared. The kernel kills a process that makes a file longer than it may. */
@@ -3829,11 +3907,57 @@ CCI__SCI_INTERNAL void cci__sci_set_guard(cci__sci_local_segment_t segment, cci_
     cci__sci_unlock(segment->served.target.sd);
 }
 
-/* Is this client connected to the segment? */
-CCI__SCI_INTERNAL int cci__sci_is_client_of(cci__sci_local_segment_t segment, const cci__sci_client *client) {
-    const cci__sci_connection *c = segment->served.connections;
-    while (c && c->client != client) c = c->next_of_served;
-    return c != NULL;
+/* For guards, which are called with the lock held: what the callbacks of the segments with this callback are called
+ * with to which the client is connected, one in each call; NULL behind the last. *at is NULL at first. */
+CCI__SCI_INTERNAL void *cci__sci_next_user(const cci__sci_client *client, cci__sci_cb_local_segment_t callback,
+                                           const cci__sci_connection **at) {
+    const cci__sci_connection *c = *at ? (*at)->next_of_client : client->connections;
+    while (c && (c->served->target.kind != CCI__SCI_SEGMENT || c->served->target.callback.local != callback))
+        c = c->next_of_client;
+    *at = c;
+    return c ? c->served->target.argument : NULL;
+}
+
+/* The process that is connected to the segment; 0 if that is none, or more than one. */
+CCI__SCI_INTERNAL int cci__sci_only_user(cci__sci_local_segment_t segment, cci__sci_ucred *who) {
+    socklen_t length = sizeof *who;
+    const cci__sci_connection *c;
+    int is_known;
+    cci__sci_lock(segment->served.target.sd);
+    c = segment->served.connections;
+    is_known = c && !c->next_of_served && getsockopt(c->client->fd, SOL_SOCKET, SO_PEERCRED, who, &length) == 0;
+    cci__sci_unlock(segment->served.target.sd);
+    return is_known;
+}
+
+/* The process that owns the segment; 0 if that is not known. */
+CCI__SCI_INTERNAL int cci__sci_process_of(cci__sci_remote_segment_t segment, cci__sci_ucred *who) {
+    socklen_t length = sizeof *who;
+    int is_known;
+    cci__sci_lock(segment->remote.target.sd);
+    is_known = segment->remote.peer && getsockopt(segment->remote.peer->fd, SOL_SOCKET, SO_PEERCRED, who, &length) == 0;
+    cci__sci_unlock(segment->remote.target.sd);
+    return is_known;
+}
+
+/* The name of the device that owns the segment, in the directory. */
+CCI__SCI_INTERNAL const char *cci__sci_owner_name(cci__sci_remote_segment_t segment) {
+    return segment->remote.owner;
+}
+
+/* Closes the descriptor of a segment's memory: what is mapped needs none, and nobody else will connect. */
+CCI__SCI_INTERNAL void cci__sci_save_local_descriptor(cci__sci_local_segment_t segment) {
+    cci__sci_lock(segment->served.target.sd);
+    cci__sci_close(segment->served.target.sd, segment->served.fd);
+    segment->served.fd = -1;
+    cci__sci_unlock(segment->served.target.sd);
+}
+
+CCI__SCI_INTERNAL void cci__sci_save_remote_descriptor(cci__sci_remote_segment_t segment) {
+    cci__sci_lock(segment->remote.target.sd);
+    cci__sci_close(segment->remote.target.sd, segment->remote.fd);
+    segment->remote.fd = -1;
+    cci__sci_unlock(segment->remote.target.sd);
 }
 
 /* Do both belong to one device? */
@@ -3987,6 +4111,9 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForLocalSegmentEve
 
 /* ==================================================================================================================
  * >>sisci-connect
+ *
+ * SCIConnectSegment finds the owner of a number and asks it for the memory; waiting for the answer is done by
+ * >>sisci-progress, or by an event where the program connects asynchronously.
  * ================================================================================================================== */
 
 static cci__sci_error_t cci__sci_reachable(unsigned int node, unsigned int adapter) {
@@ -4102,6 +4229,10 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForRemoteSegmentEv
 
 /* ==================================================================================================================
  * >>sisci-map
+ *
+ * A map is a mapping of whole pages, of which the program sees what it asked for; what lies outside of the segment is
+ * SCI_ERR_OUT_OF_RANGE. Maps keep their memory when the connection ends. Copies are checked against the map that they
+ * name, and against all read-only maps.
  * ================================================================================================================== */
 
 /* Offset and size lie inside a whole of so many bytes. */
@@ -4475,6 +4606,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
 
 /* ==================================================================================================================
  * >>sisci-dma
+ *
+ * A queue gathers transfers, is posted as one job of the engine, and ends as done, failed or aborted. A block transfer
+ * is a job of one piece without a queue. Segments and maps that a job uses cannot be removed before it ends.
  * ================================================================================================================== */
 
 /* Flags that name physical addresses, or memory outside of segments. */
@@ -5057,6 +5191,13 @@ CCI__SCI_INTERNAL int cci__sci_interrupt_fd(cci__sci_local_interrupt_t interrupt
     return interrupt->served.fd;
 }
 
+/* Ends all connections to it: those who had them are told. */
+CCI__SCI_INTERNAL void cci__sci_disconnect_users(cci__sci_local_interrupt_t interrupt) {
+    cci__sci_lock(interrupt->served.target.sd);
+    cci__sci_end_connections(&interrupt->served, 0, 0);
+    cci__sci_unlock(interrupt->served.target.sd);
+}
+
 /* Sleeps until a descriptor of an object is readable, the device has something to do (where the caller makes its
  * progress) or the time is over; the lock is free meanwhile. 0: a signal came. */
 static int cci__sci_poll(cci__sci_desc_t sd, int fd, uint64_t deadline_ns) {
@@ -5075,7 +5216,7 @@ static int cci__sci_poll(cci__sci_desc_t sd, int fd, uint64_t deadline_ns) {
     count = 2;
     if (cci__sci_world.devices != sd || sd->next) soon_ns = cci__sci_now() + 1000000u;
 #endif
-    if (count == 2 && (sd->jobs || sd->connecting || sd->rejoining || sd->listener_slot < 0))
+    if (count == 2 && (sd->jobs || sd->connecting || sd->rejoining || sd->listener.slot < 0))
         soon_ns = cci__sci_now() + 1000000u;
     cci__sci_unlock(sd);
     n = poll(item, count, cci__sci_until(soon_ns < deadline_ns ? soon_ns : deadline_ns));
@@ -5220,6 +5361,26 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIDisconnectInterrupt)(cci__sci_remote_interrupt
     cci__sci_disconnect_interrupt(interrupt ? &interrupt->remote : NULL, error);
 }
 
+/* Connects to an interrupt without waiting: the other side may be this very thread. */
+CCI__SCI_INTERNAL cci__sci_remote_interrupt_t cci__sci_begin_interrupt(cci__sci_desc_t sd, unsigned int number) {
+    cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
+    if (!made) return NULL;
+    cci__sci_lock(sd);
+    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
+    cci__sci_connect_later(&made->remote, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
+    if (made->remote.state == CCI__SCI_CONNECTING) { /* its state tells all: nobody waits for an event */
+        made->remote.asynchronous = 0;
+        sd->connecting--;
+    }
+    cci__sci_unlock(sd);
+    return made;
+}
+
+/* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
+CCI__SCI_INTERNAL int cci__sci_interrupt_state(cci__sci_remote_interrupt_t interrupt) {
+    return CCI__SCI_LOAD(interrupt->remote.state);
+}
+
 CCI__SCI_LINKAGE void CCI__SCI(SCITriggerInterrupt)(cci__sci_remote_interrupt_t interrupt, unsigned int flags,
                                                     cci__sci_error_t *error) {
     uint64_t one = 1;
@@ -5273,8 +5434,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateDataInterrupt)(cci__sci_desc_t sd, cci__
 
 /* What one data interrupt brought. */
 typedef struct cci__sci_packet {
-    unsigned int length;
-    char bytes[CCI__SCI_DATA_INTERRUPT_MAX];
+    unsigned int length;                     /* of the data */
+    char bytes[CCI__SCI_DATA_INTERRUPT_MAX]; /* the data */
 } cci__sci_packet;
 
 /* Takes one packet, or with `peek` looks at it; what is longer than any of ours is dropped. */
@@ -5308,8 +5469,8 @@ static void cci__sci_hear_data_interrupt(cci__sci_local_data_interrupt_t interru
 
 /* Where a waiting program wants its data. */
 typedef struct cci__sci_wanted {
-    void *data;
-    unsigned int room, length;
+    void *data;                /* where data goes */
+    unsigned int room, length; /* bytes there; bytes that came */
 } cci__sci_wanted;
 
 /* A packet that does not fit stays where it is. */
@@ -5447,6 +5608,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCITriggerDataInterrupt)(cci__sci_remote_data_int
 
 /* ==================================================================================================================
  * >>sisci-query
+ *
+ * What a program asks about the node, its adapter and its segments; functions of later versions of the API; and those
+ * that need an adapter, which answer SCI_ERR_NOT_IMPLEMENTED.
  * ================================================================================================================== */
 
 CCI__SCI_LINKAGE int CCI__SCI(SCIProbeNode)(cci__sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId,
@@ -5666,6 +5830,7241 @@ CCI_API const char *SCIGetErrorString(cci__sci_error_t error) {
 #endif
 
 /* ==================================================================================================================
+ * >>sisci-table
+ *
+ * What offers SISCI to the transport: a table of functions, flags and queries. One is of this header; an adapter's
+ * library fills another (>>sisci-vendor).
+ * ================================================================================================================== */
+
+#define CCI__SCI_NUMBER(name, value) unsigned int name;
+
+/* What this header or a library offers. */
+typedef struct cci__sci_provider {
+    cci__sci_functions call; /* by their names in the manual */
+    struct {
+        CCI__SCI_FLAGS(CCI__SCI_NUMBER)
+    } flag; /* SCI_FLAG_... */
+    struct {
+        CCI__SCI_QUERIES(CCI__SCI_NUMBER)
+    } query;                           /* SCI_Q_... */
+    unsigned int api_major, api_minor; /* the version of its API */
+    unsigned int found;                /* functions that the library has */
+    void *library;                     /* from dlopen(); NULL: this header */
+} cci__sci_provider;
+
+#define CCI__SCI_ENTRY(kind, type, name, parameters) CCI__SCI(name),
+#define CCI__SCI_COUNT(kind, type, name, parameters) +1u
+#define CCI__SCI_VALUE(name, value) value,
+
+/* SISCI on shared memory. */
+CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)},
+                                                               {CCI__SCI_FLAGS(CCI__SCI_VALUE)},
+                                                               {CCI__SCI_QUERIES(CCI__SCI_VALUE)},
+                                                               1,
+                                                               10,
+                                                               0 CCI__SCI_POSSIBLE(CCI__SCI_COUNT, unsigned int),
+                                                               NULL};
+
+#ifdef CCI_SISCI_ADAPTER
+/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be
+ * used. */
+CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path);
+#endif
+
+#if !CCI__SCI_ALONE && defined(CCI_IMPLEMENTATION)
+
+/* ==================================================================================================================
+ * >>sisci-transport
+ *
+ * CCI over SISCI. Every endpoint has a listener: a segment whose number is the service in its URI. A client leaves a
+ * connect record there, the numbers of two segments; the server makes one of them, the client the other, and each
+ * connects to the other's. These two inboxes are a link: all connections that the client has with this server share it.
+ * What a side reads lies in its own inbox, what it writes in the peer's: remote stores alone, no remote loads. (Through
+ * an adapter there are few: the peer's card and the listener once, one word before sleeping.)
+ *
+ *      inbox: card 0      who owns it, sizes: written by the owner before it is offered
+ *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
+ *             left 268    the peer has closed its endpoint, and with it all connections: not set by one that was killed
+ *             watch 272   what the peer wants to be told of by a mark (see >>sisci-cci-words)
+ *             sleep 320   through an adapter: the peer sleeps and wants an interrupt
+ *             ready 328   the peer has closed its inbox to all others
+ *             busy 384    the peer is copying from or to the owner's registered memory
+ *             done 448    answers to the owner's bounced RMAs; 480: what the owner may map of what it has asked for
+ *             returns 512 blocks of the peer's inbox that are free again
+ *             ring 1024   records of whole lines of 64 bytes; then blocks, then bounce slots
+ *
+ * Each line begins with a word that is the sequence number of the record that begins there, stored last, or 0: so old
+ * bytes are never taken for a record. The record's bytes are in the rest of its lines:
+ *
+ *      number 4, type 1, flags 1, length 2, index and generation of the connection 4, acknowledgement 4, 48 bytes
+ *      0 4, 60 bytes; and so on
+ *
+ * Messages of up to 496 bytes are in the record, longer ones in a block of which the record has the number. Nothing is
+ * ever lost or repeated on the way, so a message is acknowledged by its being consumed.
+ *
+ * The lock is the endpoint's (>>sisci-cci-base). The provider of SISCI, software or an adapter's library, is a table of
+ * functions (>>sisci-cci-provider). In this section stands all that two processes must agree on: sizes, offsets, types
+ * of records, what lies in an inbox and at a listener. Whoever changes any of it changes CCI__SISCI_MAGIC.
+ * ================================================================================================================== */
+
+#define CCI_LAYERS_INCLUDING
+#ifndef CCI_ENDPOINT_IMPLEMENTATION
+#define CCI_ENDPOINT_IMPLEMENTATION
+#endif
+#ifndef CCI_RMA_IMPLEMENTATION
+#define CCI_RMA_IMPLEMENTATION
+#endif
+#include "cci.h"
+#undef CCI_LAYERS_INCLUDING
+
+#if CCI__SCI_SOFTWARE
+
+#include <sched.h>
+#include <sys/timerfd.h>
+
+#define CCI__SISCI_MAGIC 0x43434934u /* of this version of what lies in shared memory */
+#define CCI__SISCI_LINE 64u
+#define CCI__SISCI_HEADER 16u
+#define CCI__SISCI_FIRST_LINE 48u /* bytes of a record in its first line, and in each other */
+#define CCI__SISCI_LATER_LINE 60u
+#define CCI__SISCI_SHORT 496u /* bytes of a message that go in the ring */
+#define CCI__SISCI_NEAR 40u /* lines of a ring that are enough while the peer has consumed all: one page of an inbox */
+#define CCI__SISCI_SWEEP 0x20000000u /* lines after which numbers that were left behind are cleared */
+#define CCI__SISCI_CONNECT_RECORDS 64u
+#define CCI__SISCI_LISTENER_SIZE 4096u
+#define CCI__SISCI_PATH 256u       /* of an adapter's library */
+#define CCI__SISCI_CONNECT_MS 100u /* how long a library may wait for another node */
+#define CCI__SISCI_BLOCKS 64u      /* per inbox at most */
+#define CCI__SISCI_RETURNS 128u
+#define CCI__SISCI_SLOTS 4u
+#define CCI__SISCI_SLOT_SIZE 32768u
+#define CCI__SISCI_REGIONS 4096u
+#define CCI__SISCI_SLAB 16u                     /* of each kind at first; a further slab has as many as there are */
+#define CCI__SISCI_CONTROL 1024u                /* events about connections that are made at a time */
+#define CCI__SISCI_REQUESTS 1024u               /* that the program has not returned */
+#define CCI__SISCI_NAME_LOOK_NS (100 * CCI__MS) /* between looks at whether a server that has a name is still there */
+#define CCI__SISCI_URI 48u                      /* bytes of a peer's URI, behind a request's data */
+#define CCI__SISCI_EXTRA_OPS 1024u              /* completions that the program has not returned */
+#define CCI__SISCI_BATCH 16                     /* records taken from a link at a time */
+#define CCI__SISCI_DEVICE_LOOK_NS (UINT64_C(50000)) /* ns: how often those who poll look at the device */
+#define CCI__SISCI_HOT 8u                           /* links through an adapter looked at in each call, however idle */
+#define CCI__SISCI_FEW 12u                          /* the same of others, when there are no more */
+#define CCI__SISCI_OF_MANY 4u                       /* the same, when there are more */
+#define CCI__SISCI_MARKS 16384u                     /* links of an endpoint: bits in its listener */
+#define CCI__SISCI_MARKED_BATCH 64u                 /* links whose marks are followed in one call */
+#define CCI__SISCI_NO_MARK 0xffffffffu
+#define CCI__SISCI_ANSWERS 64u                    /* links that clients are making at once */
+#define CCI__SISCI_LINK_IDLE_NS (1000 * CCI__MS)  /* how long a link outlives its last connection */
+#define CCI__SISCI_HANDSHAKE_NS (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
+#define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
+#define CCI__SISCI_VIEWS 16u         /* segments of the peer's memory that a link maps at once */
+#define CCI__SISCI_GRANTS 8u         /* to connect to segments, that a link's peer has and may not have used yet */
+#define CCI__SISCI_GROUPS 16u        /* multicast connections of an endpoint */
+#define CCI__SISCI_GROUP_BYTES 8192u /* of a multicast message at most */
+#define CCI__SISCI_GROUP_SLOTS 128u
+#define CCI__SISCI_STEAL                                                                                               \
+    (8 * CCI__SISCI_GROUP_SLOTS) /* messages after which a sender that stopped in the middle loses its slot */
+#define CCI__SISCI_RECEIVERS 64u /* of a group that are woken */
+#define CCI__SISCI_GROUP_SIZE (4096u + CCI__SISCI_GROUP_SLOTS * (uint32_t)sizeof(cci__sisci_group_slot))
+#define CCI__SISCI_SHARED (UINT64_C(1) << 32) /* in a handle, beside the region's index: peers can map the memory */
+
+enum { /* places in an inbox */
+       CCI__SISCI_AT_ACK = 256,
+       CCI__SISCI_AT_LEFT = 268,
+       CCI__SISCI_AT_WATCH = 272, /* told together with how much is consumed: in the same line */
+       CCI__SISCI_AT_SLEEP = 320,
+       CCI__SISCI_AT_READY = 328,
+       CCI__SISCI_AT_BUSY = 384,
+       CCI__SISCI_AT_DONE = 448,
+       CCI__SISCI_AT_GRANT = 480,
+       CCI__SISCI_AT_RETURNS = 512,
+       CCI__SISCI_AT_RING = 1024
+};
+
+enum {                     /* records */
+       CCI__SISCI_PAD = 1, /* the rest of the ring is empty */
+       CCI__SISCI_MESSAGE,
+       CCI__SISCI_BLOCK,
+       CCI__SISCI_REQUEST, /* client's index, generation, attribute, max_send_size; data */
+       CCI__SISCI_CANCEL,  /* client's index, generation */
+       CCI__SISCI_ACCEPT,  /* server's index, generation, max_send_size, 0; data */
+       CCI__SISCI_REJECT,  /* 0, 0, 0; 1 if the server is busy: the client may ask again; data */
+       CCI__SISCI_CONFIRM,
+       CCI__SISCI_DISCONNECT, /* 0, 0, how far the sender had consumed; 1 if it has given the connection up */
+       CCI__SISCI_PING,
+       CCI__SISCI_RMA_WRITE,
+       CCI__SISCI_RMA_READ,
+       CCI__SISCI_RMA_ATOMIC,
+       CCI__SISCI_MAP_REQUEST, /* to map memory: region, its key 8, number */
+       CCI__SISCI_DROPPED,     /* receiver: a message that was cancelled was not delivered; where its record ends */
+       CCI__SISCI_RESUME       /* ordered: what comes behind a cancellation begins here */
+};
+#define CCI__SISCI_BUSY 1u          /* in a REJECT */
+#define CCI__SISCI_GIVEN_UP 1u      /* in a DISCONNECT */
+#define CCI__SISCI_CANCELLED 0x100u /* in a record's word: cancelled */
+#define CCI__SISCI_ASKS 0x200u      /* a program waits for its completion */
+#define CCI__SISCI_LAST 0x400u      /* the rest of the ring is empty: as if a PAD came next */
+#define CCI__SISCI_WAKE 0x800u      /* a message that was sent with CCI_FLAG_WAKE */
+
+enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
+
+/* What an inbox tells about itself and its owner. */
+typedef struct cci__sisci_card {
+    uint32_t magic, other_id;                                          /* the number of the other inbox of the link */
+    uint32_t ring_lines, block_size, block_count, slot_size;           /* of this inbox, in lines and bytes */
+    uint32_t interrupt, max_send_size, pid, region_count, region_size; /* the owner's; of its registrations */
+    uint32_t sleeps;                                                   /* the owner may want interrupts */
+    uint64_t probe_at, probe;                                          /* where this number is in the owner's memory */
+    uint64_t regions_at;                                               /* where these are in the owner's memory */
+    uint32_t service, mark; /* the numbers of the owner's listener, and of the link's bit there */
+} cci__sisci_card;
+
+/* A connect record is one word, the numbers of the client's inbox and of the server's: a client that is killed leaves
+ * it there or does not, but nothing in between. 0: free. Through an adapter there are only stores: such connect records
+ * tell their own check, and who is overwritten tries again. */
+typedef struct cci__sisci_far_connect_record {
+    uint32_t check, node, client_id, server_id; /* check: 0: free; where the client is; the two inboxes */
+} cci__sisci_far_connect_record;
+
+typedef struct cci__sisci_listener {
+    uint32_t magic, interrupt, count, reserved; /* the owner's interrupt; connect records that there ever were */
+    uint64_t connect_record[CCI__SISCI_CONNECT_RECORDS];                          /* of clients on this host */
+    cci__sisci_far_connect_record far_connect_record[CCI__SISCI_CONNECT_RECORDS]; /* of clients through an adapter */
+    uint64_t name;                                                                /* of the service, 0: it has none */
+    uint8_t unused[40];                                                           /* to the next line */
+    uint32_t sleeps, unused_too[111];      /* sleeps: who marks a link rings, too */
+    uint64_t marks[CCI__SISCI_MARKS / 64]; /* links that are to be looked at */
+} cci__sisci_listener;
+typedef char cci__sisci_listener_fits[sizeof(cci__sisci_listener) <= CCI__SISCI_LISTENER_SIZE ? 1 : -1];
+
+typedef struct cci__sisci_device {
+    uint32_t adapter;                                         /* of the library */
+    char directory[CCI__SCI_PATH];                            /* "": as the environment says */
+    char group[24];                                           /* likewise */
+    uint8_t progress_thread, rma_mode, is_far;                /* progress = thread; rma; through an adapter's library */
+    uint32_t ring_bytes, block_count, max_send_size;          /* of an inbox, and of a message */
+    uint32_t send_buf_count, recv_buf_count, send_timeout_us; /* of an endpoint at first */
+    uint32_t service;                                         /* 0: any free one */
+} cci__sisci_device;
+
+struct cci__sisci_conn;
+struct cci__sisci_link;
+struct cci__sisci_item;
+
+/* ==================================================================================================================
+ * >>sisci-cci-state
+ *
+ * The structures of this process; what lies in shared memory is above. All belong to the endpoint and are guarded by
+ * its lock. Operations, items, events and buffers are made in slabs and kept until the endpoint ends; links and groups
+ * are allocated one by one. Members that each message needs stand first, a few cache lines together.
+ * ================================================================================================================== */
+
+/* An operation of the program until its completion has been returned. */
+typedef struct cci__sisci_op {
+    cci_evq_event_t event;        /* first: the completion */
+    cci_list_t node;              /* in its link, in the order of the calls */
+    cci_list_t sibling;           /* in its connection, likewise */
+    struct cci__sisci_conn *conn; /* whose it is */
+    struct cci__sisci_item *item; /* what is not in the ring yet */
+    uint64_t deadline_ns;         /* 0: the next look at the clock says */
+    uint32_t start, end;          /* the lines of its record: from start to before end */
+    uint32_t word;                /* the second word of its record */
+    int status;                   /* its outcome, once that is known */
+    uint8_t posted;               /* it completes when the peer has consumed all before `end` */
+    uint8_t blocking;             /* a call waits for it; there is no completion */
+    uint8_t has_record;           /* `start`, `end` and `word` are of a record in the ring */
+    uint8_t done;                 /* blocking: it is over */
+    uint8_t is_first_rnr;         /* its completion is the first of its connection that reports CCI_ERR_RNR */
+    uint8_t is_cancelled;         /* the peer was asked not to deliver it */
+} cci__sisci_op;
+
+/* What waits for the ring: a message, an RMA, or an RMA with its message. */
+typedef struct cci__sisci_item {
+    struct cci__sisci_item *next;         /* in its link's queue, or of the free ones */
+    struct cci__sisci_conn *conn;         /* whose it is */
+    cci__sisci_op *op;                    /* NULL: silent, or its operation has ended */
+    const uint8_t *data;                  /* the message: the program's with CCI_FLAG_NO_COPY, or `buffer` */
+    uint8_t *buffer;                      /* of `stride` bytes, kept with the item */
+    uint32_t length;                      /* of the message */
+    uint8_t is_rma, is_read;              /* it is an RMA, or an atomic; the RMA reads */
+    uint8_t has_message;                  /* to be sent, behind the RMA if it is one */
+    uint8_t dead;                         /* its operation is over */
+    uint8_t is_shared;                    /* peers can map the remote memory */
+    uint8_t slots;                        /* that wait for an answer */
+    uint8_t is_wake;                      /* sent with CCI_FLAG_WAKE */
+    uint8_t width, operation;             /* of an atomic: bytes, and what it does; a width of 0: it is none */
+    int status;                           /* of the RMA */
+    uint64_t local_key, local_offset;     /* of an RMA: our registration, and where in it */
+    uint64_t remote_key, remote_offset;   /* the peer's */
+    uint32_t local_region, remote_region; /* their places in the registration tables */
+    uint64_t rma_length, begun;           /* of the RMA; how much of it is done or under way */
+    uint64_t check;                       /* what the peer's registration table has for remote_key */
+    uint64_t operand, compare, *previous; /* of an atomic; where the number goes that was there, or NULL */
+    uint64_t deadline_ns;                 /* of a silent one, as in an operation */
+    uint64_t token;                       /* the connection's; when it has another by now, nobody wants the item */
+} cci__sisci_item;
+
+/* An event that waits for the program. */
+typedef struct cci__sisci_event {
+    cci_evq_event_t event; /* first */
+    uint64_t token;        /* as in an item */
+} cci__sisci_event;
+
+typedef struct cci__sisci_conn {
+    /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
+    cci_conn_t conn;
+    /* What each message needs lies in the line in which that ends. */
+    struct cci__sisci_link *link; /* NULL: multicast */
+    uint32_t silent_mark;         /* silent messages up to here have until conn.deadline_ns (0: to be set) */
+    uint32_t silent_end;          /* behind the last silent message */
+    uint8_t closing;              /* the program has closed it */
+    uint8_t ended;                /* one side has given it up: what still comes is dropped */
+    uint8_t in_gap;               /* the peer has cancelled a message: what comes is dropped until it resumes */
+    uint8_t unready;              /* ordered: messages were cancelled, and the program has not heard of the first yet */
+    uint32_t ping_end;            /* end of the record that asks whether the peer is there */
+    /* By its state in one list. A server's that is requested or accepted: in its link's `asked`; open, with silent
+     * messages: in its link's `silent`; broken: in the endpoint's `ending`. */
+    cci_list_t state_node;
+    cci_list_t *ops;         /* its oldest operation, from which the others hang; NULL: there is none */
+    cci_list_t node;         /* in its link's `control` */
+    cci_evq_event_t *event;  /* kept for the outcome of connect or accept */
+    cci_conn_answer_t *data; /* client: the request, and space for the answer; server: the answer. Data behind it */
+    uint32_t before, after;  /* connections of the same link */
+    int16_t end_status;      /* of the event about its end */
+    uint16_t data_len;       /* of the request or answer */
+    uint8_t control_type;    /* the type of the record that is to be sent, or 0 */
+    uint8_t cancelled;       /* server: the client has given up, or is gone */
+    uint8_t pinged;          /* the peer was asked whether it is there */
+    uint8_t waits;           /* client: the server is busy, and will be asked again */
+    uint8_t is_over;         /* broken, and nothing of it will come any more */
+    uint8_t reserved[3];     /* four lines */
+    uint32_t closed_at;      /* how far we had consumed when it was closed */
+    struct cci__sisci_group *group; /* of multicast */
+} cci__sisci_conn;
+#define CCI__SISCI_UNREADY 1u /* in `unready`: so it is */
+#define CCI__SISCI_MARKED 2u  /* an event that waits tells the program of it */
+
+enum {                        /* states of a link */
+       CCI__SISCI_CONNECTING, /* client: connects to the listener */
+       CCI__SISCI_WAITING,    /* client: has left its connect record */
+       CCI__SISCI_JOINING,    /* connects to the peer's inbox and its interrupt */
+       CCI__SISCI_READY,      /* nobody else can connect to its inbox; waits until the peer is as far */
+       CCI__SISCI_OPEN,
+       CCI__SISCI_LOST
+};
+
+/* What callbacks have reported: 1: connected, -1: failed or lost. They only set these. */
+typedef struct cci__sisci_news {
+    int listener; /* our connection to the server's listener */
+    int attached; /* the peer's connection to our inbox */
+    int out;      /* ours to the peer's inbox */
+    int marks;    /* ours to the peer's listener, where marks are set */
+} cci__sisci_news;
+
+typedef struct cci__sisci_slot {
+    cci__sisci_item *item; /* NULL: it was given up */
+    uint64_t number;       /* that is awaited; 0: free */
+    uint64_t at;           /* offset in the RMA */
+    uint32_t length;       /* of the piece */
+} cci__sisci_slot;
+
+/* A registration of memory that peers can map, as its owner shows it to them: in the registration table, which they
+ * can't write to. It proves to who has the handle that it is valid, and does not give its key away. */
+typedef struct cci__sisci_entry {
+    uint64_t check;  /* made of the key; 0: there is none */
+    uint64_t offset; /* of the registered memory in the segment */
+    uint64_t length; /* of it */
+    uint32_t block;  /* the number of the segment */
+    uint32_t flags;  /* CCI_FLAG_READ, CCI_FLAG_WRITE */
+} cci__sisci_entry;
+
+/* Memory of cci_rma_alloc(): a segment. */
+typedef struct cci__sisci_shared {
+    struct cci__sisci_shared *next;   /* of the endpoint */
+    cci__sci_local_segment_t segment; /* itself */
+    cci__sci_map_t map;               /* all of it */
+    uint8_t *base;                    /* where it is mapped; NULL: it is not */
+    uint32_t size, id;                /* bytes; the segment's number */
+} cci__sisci_shared;
+
+/* A segment of the peer's that is mapped, or will be. */
+typedef struct cci__sisci_view {
+    struct cci__sisci_link *link;      /* whose it is */
+    cci__sci_remote_segment_t segment; /* NULL: not connected */
+    cci__sci_map_t map;                /* NULL: not mapped */
+    uint8_t *base;                     /* NULL: not mapped yet */
+    uint32_t id, size;                 /* the segment's number, 0: this is free; bytes */
+    uint32_t turn;                     /* of the RMA that used it last */
+    int news;                          /* 1: connected, -1: failed or lost */
+    uint8_t is_writable;               /* mapped for writing too */
+} cci__sisci_view;
+
+/* What a link has of the peer's memory; there is none before the first RMA that may need it. */
+typedef struct cci__sisci_views {
+    cci__sisci_view registry;                /* the peer's registration table */
+    cci__sisci_view block[CCI__SISCI_VIEWS]; /* its memory */
+    uint32_t turn;                           /* counts RMAs */
+    uint32_t number;                         /* counts questions */
+    uint32_t connecting;                     /* views that are not mapped yet */
+    int is_asking;                           /* the answer has not come */
+    uint64_t key;                            /* of the registration that was asked about last */
+    int is_refused;                          /* that one can't be mapped */
+    uint32_t pause;                          /* RMAs before the next question, after one that led to nothing */
+} cci__sisci_views;
+
+/* What a peer may connect to, for as long as the registration is there that says so. */
+typedef struct cci__sisci_grant {
+    uint32_t id;            /* the segment's number */
+    uint32_t region;        /* the registration's place in the table */
+    uint64_t key;           /* its key */
+    cci__sci_access access; /* to read, or to write too */
+} cci__sisci_grant;
+
+/* A link by the number of its bit in the listener. */
+typedef struct cci__sisci_mark {
+    struct cci__sisci_link *link; /* NULL: the number is free */
+    uint32_t next_free;           /* or CCI__SISCI_NO_MARK */
+} cci__sisci_mark;
+
+/* Our inbox, where a record comes in. */
+typedef struct cci__sisci_in {
+    uint8_t *base, *ring; /* the inbox as it is mapped, NULL: there is none; its ring */
+    uint32_t lines;       /* of the ring */
+    uint32_t tail;        /* lines that were consumed */
+} cci__sisci_in;
+
+/* The peer's inbox, where a record goes out; through an adapter, its copy. */
+typedef struct cci__sisci_out {
+    uint8_t *base, *ring;  /* as in `in` */
+    uint32_t lines;        /* of the ring */
+    uint32_t head;         /* lines that were filled */
+    uint32_t acknowledged; /* lines that the peer has consumed */
+    uint32_t swept;        /* where `head` was when the ring was cleared last */
+} cci__sisci_out;
+
+/* The connections of a link. */
+typedef struct cci__sisci_link_conns {
+    cci_list_t control;           /* have a record of the handshake to send */
+    cci_list_t silent;            /* have silent messages under way */
+    cci_list_t asked;             /* server: are requested or accepted */
+    struct cci__sisci_conn *last; /* that a message came for, or NULL */
+    uint32_t first, count;        /* the index of the first of all; how many there are */
+    uint32_t disconnects;         /* that we have made, with messages that were not delivered */
+    uint32_t peer_disconnects;    /* likewise, of the peer's: whose records we have seen */
+} cci__sisci_link_conns;
+
+/* What is under way on a link and has deadlines. */
+typedef struct cci__sisci_link_time {
+    cci_list_t node;             /* in `timed` or `fresh` of the endpoint */
+    uint8_t is_fresh;            /* in `fresh` */
+    uint8_t begins;              /* nothing was under way before that */
+    uint8_t renews;              /* something of any age has its time anew */
+    cci__sisci_item *fresh_item; /* the first that has no deadline yet, and all behind it */
+} cci__sisci_link_time;
+
+/* Long messages, and RMA through slots: the parts of an inbox behind its ring. */
+typedef struct cci__sisci_inbox {
+    cci__sci_local_segment_t segment;      /* which the peer connects to */
+    cci__sci_map_t map;                    /* all of it */
+    uint32_t id;                           /* the segment's number */
+    uint8_t *blocks, *slots;               /* where these begin */
+    uint32_t held;                         /* blocks that the program reads */
+    uint32_t given_back;                   /* blocks that went back to the peer: counts */
+    uint8_t block_held[CCI__SISCI_BLOCKS]; /* 1: the program reads it */
+} cci__sisci_inbox;
+
+typedef struct cci__sisci_outbox {
+    cci__sci_remote_segment_t segment;     /* the peer's */
+    cci__sci_map_t map;                    /* all of it */
+    uint32_t id;                           /* the segment's number */
+    uint8_t *blocks, *slots;               /* where these begin */
+    uint32_t returned;                     /* blocks that the peer has given back: counts */
+    uint32_t free_count;                   /* how many are in: */
+    uint8_t free_block[CCI__SISCI_BLOCKS]; /* numbers of free blocks */
+} cci__sisci_outbox;
+
+/* The next record waits for what the program holds, or for space for an answer; here and at the peer's. */
+typedef struct cci__sisci_stalled {
+    cci_list_t node;    /* in `stuck`: its next record waits for what the program holds */
+    uint32_t word;      /* what the peer was told of the record that waits */
+    int is_answering;   /* that record was looked at, and its answer has no space in the ring */
+    uint64_t peer_ns;   /* when the peer was last seen to have no buffer for what we sent */
+    uint32_t peer_word; /* what it had said of that then */
+} cci__sisci_stalled;
+
+/* How a link is made. */
+typedef struct cci__sisci_joining {
+    cci__sisci_news news;                       /* from callbacks */
+    uint64_t retry_ns;                          /* when to try again, or to give up */
+    cci__sci_remote_segment_t listener_segment; /* the server's listener */
+    cci__sci_map_t listener_map;                /* where it is mapped */
+    uint64_t *connect_record;                   /* ours, at the listener; NULL: it is gone */
+    uint32_t service;                           /* the number of the listener */
+    uint64_t name;                              /* of the server's service, as the listener says */
+    int knows_name;                             /* has it said so? */
+    char owner[CCI__SCI_NAME];                  /* of the listener */
+} cci__sisci_joining;
+
+/* What is known of the peer, and how it is woken. */
+typedef struct cci__sisci_peer {
+    cci__sisci_card card;                  /* the peer's, checked */
+    uint32_t node;                         /* where it is */
+    int vm;                                /* process_vm works */
+    int is_foreign;                        /* the peer is another user, let in by the group */
+    cci__sci_remote_interrupt_t interrupt; /* that wakes it, or NULL */
+    int interrupt_is_due;                  /* an interrupt is due as soon as it is connected */
+    cci__sci_remote_segment_t segment;     /* its listener, where we mark the link */
+    cci__sci_map_t map;                    /* where that is mapped */
+    cci__sisci_listener *listener;         /* the mapping, or NULL */
+    uint32_t mark;                         /* the number of the link's bit there */
+    int sleeps;                            /* it may want interrupts */
+} cci__sisci_peer;
+
+/* RMA of the link, and of its peer. */
+typedef struct cci__sisci_link_rma {
+    cci__sisci_views *views;                   /* of the peer's memory, or NULL */
+    cci__sisci_slot slot[CCI__SISCI_SLOTS];    /* pieces that wait for an answer */
+    uint64_t slot_number;                      /* of the last piece */
+    cci__sisci_grant grant[CCI__SISCI_GRANTS]; /* what the peer may connect to */
+    uint32_t grants;                           /* how many there ever were: the oldest is replaced */
+} cci__sisci_link_rma;
+
+typedef struct cci__sisci_link {
+    /* What a look at it needs, and what each message does: few lines of the cache, since there may be thousands of
+     * links. */
+    cci_list_t node;                      /* in hot or cold */
+    cci__sisci_in in;                     /* records that come */
+    uint32_t acknowledged;                /* as much was acknowledged, by a word or a record */
+    uint8_t is_busy;                      /* there may be more to do than to look whether something has come: bits */
+    uint8_t batch;                        /* records taken at a time */
+    uint8_t is_hot;                       /* in `hot` */
+    uint8_t is_watched;                   /* the peer marks the link with what it stores next */
+    cci_list_t due;                       /* in `due`: there is something to acknowledge */
+    struct cci__sisci *ep;                /* the second line */
+    cci__sisci_out out;                   /* records that go */
+    struct cci__sisci_mirror *mirror;     /* through an adapter, or NULL */
+    cci__sisci_item *items, **items_tail; /* the queue */
+    cci_list_t ops;                       /* the third: operations in the order of the calls */
+    cci__sisci_link_conns conns;          /* its connections */
+    int state;                            /* CCI__SISCI_CONNECTING, ... */
+    cci__sisci_link_time time;            /* what has deadlines */
+    uint32_t watch, watched;              /* the word that we have stored for the peer; the last that we have obeyed */
+    int told;                             /* through an adapter: the peer knows that we sleep */
+    uint32_t idle_rounds;                 /* since something happened */
+    /* What is rarer. */
+    cci_list_t notify;            /* in `notify`: something was stored that the peer may be waiting for */
+    int notify_kind;              /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
+    cci_list_t step;              /* in `steps`: to be looked at with the device */
+    cci_list_t idle;              /* in `idle`: a client's, without connections */
+    uint64_t idle_ns;             /* when a link without connections is closed */
+    struct cci__sisci_link *same; /* the next in its bucket of `servers` */
+    void *memory;                 /* in which the link begins with a line */
+    int is_client;                /* this side has made it */
+    int is_over;                  /* lost, and all that had come is taken */
+    uint32_t mark;                /* the number of its bit in our listener */
+    cci__sisci_inbox inbox;       /* our segment */
+    cci__sisci_outbox outbox;     /* the peer's */
+    cci__sisci_stalled stall;     /* what can't be received at present */
+    cci__sisci_joining join;      /* how it is made */
+    cci__sisci_peer peer;         /* who is at the other end */
+    cci__sisci_link_rma rma;      /* remote memory access */
+} cci__sisci_link;
+#define CCI__SISCI_HAS_WORK 1u /* in `is_busy` */
+#define CCI__SISCI_IS_DUE 2u   /* only to acknowledge, which the next record does too */
+
+/* A multicast connection: its place in the memory of a group, which is a broadcast segment:
+ *
+ *      next 0        number of the next message: who adds one to it has that number
+ *      receivers 64  those who may sleep
+ *      slots 4096    message n is in slot n modulo their count
+ *
+ * All zeros are a good beginning. Nobody waits for anybody: a sender whose slot another one is still writing to
+ * takes the next number, and a receiver that is too slow loses what was overwritten. */
+typedef struct cci__sisci_group {
+    struct cci__sisci_group *next;    /* of the endpoint */
+    cci__sisci_conn *conn;            /* the program's */
+    cci__sci_local_segment_t segment; /* the group's memory */
+    cci__sci_map_t map;               /* all of it */
+    uint8_t *base;                    /* NULL: not in the group yet */
+    uint64_t retry_ns;                /* when to try again to join */
+    uint32_t id;                      /* the group's number */
+    /* receiving */
+    uint64_t tail;                         /* all before were taken, or are lost */
+    uint8_t taken[CCI__SISCI_GROUP_SLOTS]; /* of those from there on */
+    uint32_t place;                        /* among the receivers, from 1 on; 0: there was none free */
+    int told;                              /* senders know that we sleep */
+    int stalled;                           /* a message waits for a buffer */
+    /* sending */
+    cci__sci_remote_interrupt_t bell[CCI__SISCI_RECEIVERS];
+    uint32_t interrupt_of[CCI__SISCI_RECEIVERS];    /* what they are connected to */
+    uint8_t interrupt_is_due[CCI__SISCI_RECEIVERS]; /* as soon as it is connected */
+    uint64_t words[CCI__SISCI_GROUP_BYTES / 8];     /* a message is gathered or copied here */
+} cci__sisci_group;
+
+typedef struct cci__sisci_receiver {
+    uint32_t interrupt; /* its number and one; 0: nobody */
+    uint32_t sleeps;    /* it wants an interrupt */
+} cci__sisci_receiver;
+
+typedef struct cci__sisci_group_slot {
+    uint64_t number;     /* of message n: 2n + 1 while it is being written, 2n + 2 then; 0: never used */
+    uint64_t check;      /* of all that was written, once the slot was taken from a sender that may go on writing */
+    uint32_t length;     /* of the message */
+    uint32_t was_stolen; /* `check` is valid */
+    uint64_t unused[5];  /* the words begin with a line */
+    uint64_t words[CCI__SISCI_GROUP_BYTES / 8]; /* the message */
+} cci__sisci_group_slot;
+
+typedef struct cci__sisci_memory {
+    struct cci__sisci_memory *next; /* slab of the endpoint */
+} cci__sisci_memory;
+
+/* The links of an endpoint. Each is in `hot` or `cold`, and in others by what is to be done. */
+typedef struct cci__sisci_links {
+    cci__sisci_link *only; /* what a poll has to look at, if that is one link */
+    cci_list_t notify;     /* their peers are to be told that something was stored */
+    cci_list_t timed;      /* something is under way that has a deadline */
+    cci_list_t due;        /* there is something to acknowledge */
+    cci_list_t hot, cold;  /* looked at in each call; when they are marked, and in turn */
+    uint32_t hot_count;    /* how many are hot */
+    uint32_t handshakes;   /* links that are being made, and views */
+    cci_list_t steps;      /* to be looked at with the device */
+    cci_list_t stuck;      /* their next record waits for what the program holds */
+    cci_list_t idle;       /* a client's without connections */
+    cci_list_t fresh;      /* something is new that has no deadline yet */
+} cci__sisci_links;
+
+/* When the next look is due. */
+typedef struct cci__sisci_times {
+    uint64_t due_ns;   /* nothing of the links in `timed` is due earlier */
+    uint64_t walk_ns;  /* all of them are looked at again */
+    uint64_t armed_ns; /* the alarm of the OS handle */
+    uint64_t scan_ns;  /* a poll looks at the clock and at all that depends on it */
+    uint64_t idle_ns;  /* the first idle link is closed */
+    uint64_t look_ns;  /* a poll looks at the device */
+} cci__sisci_times;
+
+/* What grows in slabs when it is first needed. */
+typedef struct cci__sisci_pools {
+    cci_evq_event_t *free_ops;                            /* the events of operations */
+    cci__sisci_item *free_items;                          /* with their buffers */
+    cci__sisci_memory *slabs;                             /* all of them, freed with the endpoint */
+    uint32_t op_made, item_made, recv_made, control_made; /* how many there are */
+    uint32_t stride;                                      /* bytes of a buffer */
+    uint32_t send_total;                                  /* items at most; operations: CCI__SISCI_EXTRA_OPS more */
+} cci__sisci_pools;
+
+/* Our links by the numbers of their bits in our listener. */
+typedef struct cci__sisci_marks {
+    cci__sisci_mark *of;      /* the link of each number */
+    uint32_t count, capacity; /* numbers that were ever used; entries of `of` */
+    uint32_t free;            /* the first free one, or CCI__SISCI_NO_MARK */
+    uint32_t at;              /* the word of the listener where the next look begins */
+} cci__sisci_marks;
+
+/* The listener, and the interrupt that wakes this endpoint. */
+typedef struct cci__sisci_entrance {
+    cci__sisci_listener *listener;        /* as it is mapped */
+    cci__sci_local_segment_t segment;     /* that it is */
+    cci__sci_map_t map;                   /* all of it */
+    uint32_t service;                     /* its number, as in the URI */
+    uint32_t connect_records;             /* the listener's count of them, up to which we have looked */
+    uint32_t answers;                     /* links that clients are making */
+    uint32_t interrupt_number;            /* what peers connect to */
+    cci__sci_local_interrupt_t interrupt; /* of the software */
+} cci__sisci_entrance;
+
+/* Sleeping: the OS handle and the helper thread. */
+typedef struct cci__sisci_sleep {
+    int is_asleep;     /* peers send interrupts */
+    int thread_sleeps; /* the helper thread waits */
+    int epoll;         /* the OS handle, or -1 */
+    int self;          /* an eventfd in it: events wait */
+    int timer;         /* an alarm in it, or an eventfd for the helper thread */
+    int is_readable;   /* `self` is */
+} cci__sisci_sleep;
+
+/* Links to servers by node and service: a hash table. */
+typedef struct cci__sisci_servers {
+    cci__sisci_link **bucket; /* NULL: none yet */
+    uint32_t buckets, count;  /* 2^n; links in them */
+} cci__sisci_servers;
+
+/* Registered memory. */
+typedef struct cci__sisci_registered {
+    cci_rma_table_t table;      /* all registrations */
+    cci_rma_region_t *regions;  /* of the table: peers read them */
+    cci__sisci_shared registry; /* the registration table for peers, made with the first memory of cci_rma_alloc() */
+    cci__sisci_shared *shared;  /* that memory */
+    uint64_t mapped_bytes;      /* moved without a copy */
+    uint32_t calls;             /* counts RMAs */
+} cci__sisci_registered;
+
+typedef struct cci__sisci {
+    cci__endpoint_t base; /* first */
+    /* What most calls need lies here, and in the next lines. */
+    uint8_t is_sleeper; /* it may sleep: it has an OS handle or a helper thread */
+    uint8_t is_asked;   /* somebody waits for an acknowledgement */
+    uint8_t is_short;   /* something that has come waits for what the program holds */
+    int returned;       /* the program has returned something meanwhile */
+#ifndef CCI_NO_THREADS
+    int lock; /* 1: taken */
+#endif
+    cci__sisci_links links;  /* lists of them */
+    uint32_t rounds;         /* of work; 0: the next one looks at the device */
+    uint32_t given;          /* events that were given without a round */
+    uint32_t received_total; /* messages that were put in `received` */
+    uint32_t taken_total;    /* that are there no more */
+    cci_evq_fifo_t received; /* messages, and ends of connections, for the program */
+    cci__sisci_pools pools;  /* operations, items, buffers */
+#ifndef CCI_NO_WAKE
+    uint32_t wake_word; /* CCI__SISCI_WAKE while a message is posted that was sent with CCI_FLAG_WAKE, or 0 */
+#endif
+    cci__sisci_group *groups;         /* multicast connections */
+    const struct cci__sisci_far *far; /* through an adapter: what is done otherwise there; or NULL */
+    struct cci__sisci_port *port;     /* its device */
+    cci__sisci_marks marks;           /* links by number */
+    cci__sisci_times times;           /* when to look */
+    cci__sisci_sleep sleep;           /* the OS handle and the thread */
+    /* What is rarer. */
+    void *allocation;             /* in which the endpoint begins with a line */
+    cci__sisci_device device;     /* a copy of its configuration */
+    uint64_t probe;               /* a random number that peers try to read, to learn whether process_vm works */
+    const cci__sci_provider *sci; /* the table of functions and flags */
+    cci__sci_desc_t sd;           /* the SISCI device */
+    uint32_t adapter, node;       /* its adapter; our node there */
+    uint32_t paused;              /* links whose adapter stores nothing at present */
+    uint32_t requests;            /* that the program has not returned */
+    uint32_t refusals;            /* requests that were answered with `busy` */
+    uint32_t group_count;         /* of `groups` */
+    uint32_t kept_answers;        /* to be sent */
+    cci_list_t ending;            /* connections that have ended, which the program is to be told of */
+    cci__sisci_entrance entrance; /* the listener */
+    cci__sisci_registered rma;    /* registered memory */
+    cci__sisci_servers servers;   /* links by server */
+} cci__sisci;
+
+/* What is done otherwise through an adapter (>>sisci-adapter). Where it has the name of a function of the software, it
+ * does the same. */
+typedef struct cci__sisci_far {
+    const char *(*bring_up)(uint32_t adapter, const char *path); /* opens the library; NULL, or why it can't be used */
+    const cci__sci_provider *(*provider)(void);                  /* what the library offers */
+    int (*open)(cci__sisci *ep);                                 /* the device; a status */
+    void (*close)(cci__sisci *ep);                               /* it, or later */
+    int (*make_interrupt)(cci__sisci *ep);                       /* 0: failed; likewise below */
+    int (*event_fd)(const cci__sisci *ep);                       /* readable when a callback has reported something */
+    void (*consume_interrupts)(const cci__sisci *ep);            /* they have been heard of */
+    void (*run_callbacks)(const cci__sisci *ep); /* these run by themselves: removes what peers have let go of */
+    /* a number of 0 becomes one that is free */
+    cci__sci_error_t (*make_segment)(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id, size_t size,
+                                     cci__sci_cb_local_segment_t callback, void *arg);
+    void (*remove_listener)(cci__sisci *ep);                                           /* or later */
+    int (*look_at_connect_records)(cci__sisci *ep);                                    /* 0: the rest has to wait */
+    int (*leave_connect_record)(cci__sisci_link *link, cci__sisci_listener *listener); /* by stores alone */
+    cci__sci_error_t (*make_inbox)(cci__sisci_link *link, size_t size); /* the link has a mirror from then on */
+    void (*remove_inbox)(cci__sisci_link *link);                        /* or later */
+    int (*connect_segment)(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id); /* waits */
+    void (*connect_interrupt)(cci__sisci_link *link, unsigned int number);                          /* waits */
+    int (*begin_mirror)(cci__sisci_link *link, size_t size);  /* the peer's inbox is mapped: its copy is made */
+    void (*end_mirror)(cci__sisci_link *link);                /* frees the copy */
+    void (*release_mirror)(struct cci__sisci_mirror *mirror); /* for another link */
+    void (*step)(cci__sisci_link *link, uint64_t now_ns);     /* callbacks, and stores that were lost */
+    void (*push)(const cci__sisci_link *link, const void *from, size_t size);          /* bytes of the copy */
+    void (*push_record)(cci__sisci_link *link, const uint8_t *record, uint32_t lines); /* its first word last */
+    void (*push_word)(const cci__sisci_link *link, size_t at);                         /* of the copy */
+    void (*push_long)(const cci__sisci_link *link, size_t at); /* two words, behind all that was stored before */
+    void (*finish_stores)(const cci__sisci_link *link);        /* before an interrupt, which may overtake them */
+    int (*confirm_sleep)(cci__sisci_link *link);               /* has the word arrived that says that we sleep? */
+} cci__sisci_far;
+
+/* NULL where this is compiled without CCI_SISCI_ADAPTER. */
+static const cci__sisci_far *cci__sisci_adapter(void);
+
+/* ==================================================================================================================
+ * >>sisci-cci-base
+ *
+ * The lock of an endpoint, and its memory. Every function below that is given an endpoint, a link or a connection
+ * expects the lock to be held, except where it says otherwise. It is taken by the calls of the API, by the helper
+ * thread, and by nothing else: the software's callbacks run inside cci__sci_progress(), which is called with the lock
+ * held. The lock of a SISCI device is taken inside it, never around it.
+ *   Slabs double what there is of a kind, up to its limit. Nothing is freed before the endpoint is.
+ * ================================================================================================================== */
+
+/* Held for a moment only, and rarely wanted by two: half as dear as a mutex. */
+#ifndef CCI_NO_THREADS
+static void cci__sisci_contend(cci__sisci *ep) {
+    uint32_t tries = 0;
+    while (CCI__UNLIKELY(__atomic_exchange_n(&ep->lock, 1, __ATOMIC_ACQUIRE))) {
+        while (__atomic_load_n(&ep->lock, __ATOMIC_RELAXED))
+            if (++tries > 100) (void)sched_yield();
+    }
+}
+#endif
+
+static inline void cci__sisci_lock(cci__sisci *ep) {
+#ifndef CCI_NO_THREADS
+#ifdef CCI__IS_ALONE
+    if (CCI__IS_ALONE) {
+        __atomic_store_n(&ep->lock, 1, __ATOMIC_RELAXED);
+        return;
+    }
+#endif
+    cci__sisci_contend(ep);
+#else
+    (void)ep;
+#endif
+}
+
+static inline void cci__sisci_unlock(cci__sisci *ep) {
+#ifndef CCI_NO_THREADS
+    __atomic_store_n(&ep->lock, 0, __ATOMIC_RELEASE);
+#else
+    (void)ep;
+#endif
+}
+
+/* Where in memory that is larger by a line the next line begins. */
+static void *cci__sisci_align(void *memory) {
+    return (uint8_t *)memory + (CCI__SISCI_LINE - ((uintptr_t)memory & (CCI__SISCI_LINE - 1)));
+}
+
+/* Memory that lives as long as the endpoint, aligned to 64 bytes. */
+static void *cci__sisci_memory_of(cci__sisci *ep, size_t size) {
+    uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
+    cci__sisci_memory *block = (cci__sisci_memory *)(void *)bytes;
+    if (!bytes) return NULL;
+    block->next = ep->pools.slabs;
+    ep->pools.slabs = block;
+    return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
+}
+
+/* How many of a kind the next slab has, when `made` exist and there may be `most`. */
+static uint32_t cci__sisci_slab_of(uint32_t made, uint32_t most) {
+    return made < most ? cci__min32(cci__max32(made, CCI__SISCI_SLAB), most - made) : 0;
+}
+
+static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_event *events, uint32_t count) {
+    while (count-- > 0) cci_evq_add_events(&ep->base.evq, &ep->base.api, pool, &events[count].event, 1);
+}
+
+static void cci__sisci_add_control(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->pools.control_made, CCI__SISCI_CONTROL);
+    cci__sisci_event *more;
+    count = count ? count : CCI__SISCI_CONTROL;
+    more = (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *more);
+    if (more) {
+        ep->pools.control_made += count;
+        cci__sisci_add_events(ep, CCI_EVQ_CONTROL, more, count);
+    }
+}
+
+static int cci__sisci_add_events_of(cci__endpoint_t *base) {
+    cci__sisci_add_control((cci__sisci *)base);
+    return base->evq.free_events[CCI_EVQ_CONTROL] != NULL;
+}
+
+/* More buffers for messages that come, with their events, up to what the program has allowed. */
+static int cci__sisci_add_recv(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->pools.recv_made, ep->base.recv_buf_count);
+    cci_evq_buffer_t *buffers = count ? (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers) : NULL;
+    cci__sisci_event *events = buffers ? (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events) : NULL;
+    uint8_t *bytes = events ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->pools.stride) : NULL;
+    if (!bytes) return 0;
+    cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
+    cci_evq_add_buffers(&ep->base.evq, buffers, bytes, ep->pools.stride, count);
+    cci_evq_limit_buffers(&ep->base.evq, ep->base.recv_buf_count);
+    ep->pools.recv_made += count;
+    return 1;
+}
+
+/* A buffer for what comes, or NULL. */
+static cci_evq_buffer_t *cci__sisci_alloc_buffer(cci__sisci *ep) {
+    if (!ep->base.evq.free_buffers) (void)cci__sisci_add_recv(ep);
+    return cci_evq_take_buffer(&ep->base.evq);
+}
+
+static void cci__sisci_close_fd(int fd) {
+    if (fd >= 0) close(fd);
+}
+
+static int cci__sisci_is_sleeper(const cci__sisci *ep) {
+    return ep->is_sleeper;
+}
+
+/* A call has accepted a message. */
+static inline void cci__sisci_issued(const cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length) {
+    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL))
+                   cci__tally_issued(&ep->base.tallies, conn->conn.index, length));
+    (void)ep, (void)conn, (void)length;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-words
+ *
+ * Every word that two processes share is loaded with acquire and stored with release order.
+ * ================================================================================================================== */
+
+static uint32_t cci__sisci_load(const void *p) {
+    return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
+}
+
+static void cci__sisci_store(void *p, uint32_t value) {
+    __atomic_store_n((uint32_t *)p, value, __ATOMIC_RELEASE);
+}
+
+static uint64_t cci__sisci_load_long(const void *p) {
+    return __atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE);
+}
+
+static void cci__sisci_store_long(void *p, uint64_t value) {
+    __atomic_store_n((uint64_t *)p, value, __ATOMIC_RELEASE);
+}
+
+/* ---- marks ----
+ *
+ * A mark is a bit in the listener of a link's owner. The peer sets it when it has stored something, so that the owner
+ * need not look at links to which nothing happens. Before the owner leaves a link alone, it stores a new word `watch`
+ * in the peer's inbox; the lowest bit says whether acknowledgements count too. The peer compares that word with the
+ * last one for which it has set the mark: when they differ, it sets the mark once.
+ *   Where neither side sleeps, there is no fence between the store and the look at `watch`, so a mark can be missed.
+ * The owner therefore looks at a link once more after it has stored the word, and at all links in turn. Peers of a
+ * sleeper do have a fence. A malicious peer can set or clear marks of others; this costs them nothing else. */
+
+/* The owner of the inbox where something was stored wants to know of it. */
+static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t watch, int is_record) {
+    return watch != link->watched && (is_record || (watch & 1));
+}
+
+static void cci__sisci_set_mark(cci__sisci_link *link, uint32_t watch) {
+    link->watched = watch;
+    (void)__atomic_fetch_or(&link->peer.listener->marks[link->peer.mark / 64], UINT64_C(1) << (link->peer.mark & 63),
+                            __ATOMIC_SEQ_CST);
+}
+
+/* The peer may wait for what was just stored: its mark is set, at the end of the call if it may sleep. */
+static inline void cci__sisci_touch_for(cci__sisci_link *link, int is_record) {
+    if (CCI__UNLIKELY(link->peer.sleeps)) {
+        link->notify_kind |= 1 + is_record;
+        if (cci__list_empty(&link->notify)) cci__list_append(&link->ep->links.notify, &link->notify);
+    } else if (CCI__LIKELY(link->in.base != NULL)) {
+        uint32_t watch =
+            __atomic_load_n((const uint32_t *)(const void *)(link->in.base + CCI__SISCI_AT_WATCH), __ATOMIC_RELAXED);
+        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer.listener)
+            cci__sisci_set_mark(link, watch);
+    }
+}
+
+/* For a record, and for what the peer asked for only if it waits for it. */
+static inline void cci__sisci_touch(cci__sisci_link *link) {
+    cci__sisci_touch_for(link, 1);
+}
+
+static inline void cci__sisci_touch_lightly(cci__sisci_link *link) {
+    cci__sisci_touch_for(link, 0);
+}
+
+/* The link is looked at with the device from now on. */
+static void cci__sisci_add_to_steps(cci__sisci_link *link) {
+    if (cci__list_empty(&link->step)) cci__list_append(&link->ep->links.steps, &link->step);
+}
+
+static void cci__sisci_leave_steps(cci__sisci_link *link) {
+    if (!link->mirror &&
+        !link->peer.interrupt_is_due) /* callbacks of a library come in other threads, and only set flags */
+        cci__list_remove(&link->step);
+}
+
+/* Stores a word of the peer's inbox that is not in the ring. */
+static void cci__sisci_write_word(cci__sisci_link *link, size_t at, uint32_t value) {
+    cci__sisci_store(link->out.base + at, value);
+    if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push_word(link, at);
+}
+
+/* The same with two words, and after what they tell of. */
+static void cci__sisci_write_long(cci__sisci_link *link, size_t at, uint64_t value) {
+    cci__sisci_store_long(link->out.base + at, value);
+    if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push_long(link, at);
+}
+
+/* Bytes that a record or a word tells of, which comes next and flushes them. */
+static void cci__sisci_push(cci__sisci_link *link, const void *from, size_t size) {
+    if (CCI__UNLIKELY(link->mirror != NULL)) link->ep->far->push(link, from, size);
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-provider
+ *
+ * The provider of SISCI is part one of this header, or the library of an adapter. Calls go through its table of
+ * functions and flags (ep->sci). Where the two differ, the functions of this section do what each needs.
+ * ================================================================================================================== */
+
+static int cci__sisci_open_sd(cci__sisci *ep) {
+    cci__sci_options options;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (ep->far) return ep->far->open(ep);
+    memset(&options, 0, sizeof options);
+    options.directory = ep->device.directory[0] ? ep->device.directory : NULL;
+    options.group = ep->device.group[0] ? ep->device.group : NULL;
+    options.caller_progress = 1;
+    ep->sd = cci__sci_open(&options, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        ep->sd = NULL;
+        return error == CCI__SCI_ERR_ACCESS ? CCI_ENODEV : CCI_ERROR;
+    }
+    ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
+    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
+}
+
+/* What peers wake this endpoint with. */
+static int cci__sisci_make_interrupt(cci__sisci *ep) {
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (ep->far) return ep->far->make_interrupt(ep);
+    ep->sci->call.SCICreateInterrupt(ep->sd, &ep->entrance.interrupt, ep->adapter, &ep->entrance.interrupt_number, NULL,
+                                     NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) ep->entrance.interrupt = NULL;
+    return error == CCI__SCI_ERR_OK;
+}
+
+/* Those who are connected to it are told by the end of the device. */
+static void cci__sisci_close_sd(cci__sisci *ep) {
+    cci__sci_error_t error;
+    uint32_t i;
+    if (ep->far) {
+        ep->far->close(ep);
+        return;
+    }
+    for (i = 0; ep->entrance.interrupt && i < 1000; i++) {
+        ep->sci->call.SCIRemoveInterrupt(ep->entrance.interrupt, 0, &error);
+        if (error != CCI__SCI_ERR_BUSY) break;
+        cci__sci_disconnect_users(ep->entrance.interrupt);
+    }
+    if (ep->sd) {
+        ep->sci->call.SCIClose(ep->sd, 0, &error);
+        CCI_ASSERT(error == CCI__SCI_ERR_OK);
+    }
+}
+
+/* The descriptors by which a sleeper learns of events, -1 where there is none. */
+static void cci__sisci_event_fds(const cci__sisci *ep, int *fds) {
+    fds[0] = ep->far ? ep->far->event_fd(ep) : cci__sci_interrupt_fd(ep->entrance.interrupt);
+    fds[1] = ep->far ? -1 : cci__sci_fd(ep->sd);
+}
+
+/* Interrupts have been heard of. */
+static void cci__sisci_consume_interrupts(cci__sisci *ep) {
+    if (ep->far)
+        ep->far->consume_interrupts(ep);
+    else
+        (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->entrance.interrupt));
+}
+
+/* Lets callbacks tell their news. Those of a library come whenever they like. */
+static void cci__sisci_run_callbacks(cci__sisci *ep) {
+    if (ep->far)
+        ep->far->run_callbacks(ep);
+    else
+        cci__sci_progress(ep->sd, 0);
+}
+
+/* Makes a segment; a number of 0 becomes one that is free. */
+static cci__sci_error_t cci__sisci_make_segment(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id,
+                                                size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
+    unsigned int flags = (callback ? ep->sci->flag.USE_CALLBACK : 0u) | (*id ? 0u : ep->sci->flag.AUTO_ID);
+    cci__sci_error_t error;
+    if (ep->far) return ep->far->make_segment(ep, segment, id, size, callback, arg);
+    ep->sci->call.SCICreateSegment(ep->sd, segment, *id, (unsigned int)size, callback, arg, flags, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        *segment = NULL;
+        return error;
+    }
+    *id = cci__sci_segment_id(*segment);
+    return CCI__SCI_ERR_OK;
+}
+
+/* Others may connect from now on. */
+static int cci__sisci_offer(cci__sisci *ep, cci__sci_local_segment_t segment) {
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    ep->sci->call.SCIPrepareSegment(segment, ep->adapter, 0, &error);
+    if (error == CCI__SCI_ERR_OK) ep->sci->call.SCISetSegmentAvailable(segment, ep->adapter, 0, &error);
+    return error == CCI__SCI_ERR_OK;
+}
+
+static void cci__sisci_remove_segment(cci__sisci *ep, cci__sci_local_segment_t segment) {
+    ep->sci->call.SCIRemoveSegment(segment, ep->sci->flag.FORCE_REMOVE, NULL);
+}
+
+static void cci__sisci_remove_listener(cci__sisci *ep) {
+    if (ep->far)
+        ep->far->remove_listener(ep);
+    else
+        cci__sisci_remove_segment(ep, ep->entrance.segment);
+}
+
+static void cci__sisci_remove_inbox(cci__sisci_link *link) {
+    if (link->mirror)
+        link->ep->far->remove_inbox(link);
+    else
+        cci__sisci_remove_segment(link->ep, link->inbox.segment);
+}
+
+/* Begins to connect; the callback says how it ended. 0: it was not possible. */
+static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id,
+                                      cci__sci_cb_remote_segment_t callback, void *arg) {
+    cci__sisci *ep = link->ep;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (ep->far) return ep->far->connect_segment(link, segment, id);
+    ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer.node, id, ep->adapter, callback, arg, 10000,
+                                    ep->sci->flag.USE_CALLBACK | ep->sci->flag.ASYNCHRONOUS_CONNECT, &error);
+    if (error != CCI__SCI_ERR_OK) *segment = NULL;
+    return error == CCI__SCI_ERR_OK;
+}
+
+/* To the peer's, which is there at once or never when a library connects. */
+static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int number) {
+    if (link->ep->far)
+        link->ep->far->connect_interrupt(link, number);
+    else
+        link->peer.interrupt = cci__sci_begin_interrupt(link->ep->sd, number);
+}
+
+/* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
+static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
+    if (link->ep->far || !link->peer.interrupt) return link->peer.interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
+    return cci__sci_interrupt_state(link->peer.interrupt);
+}
+
+/* Interrupts the peer, as soon as that is possible. */
+static void cci__sisci_wake_peer(cci__sisci_link *link) {
+    link->peer.interrupt_is_due = link->peer.interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
+    if (link->peer.interrupt_is_due) cci__sisci_add_to_steps(link);
+    if (link->peer.interrupt && !link->peer.interrupt_is_due) {
+        cci__sci_error_t error;
+        if (link->mirror) link->ep->far->finish_stores(link); /* interrupts may overtake stores */
+        link->ep->sci->call.SCITriggerInterrupt(link->peer.interrupt, 0, &error);
+    }
+}
+
+/* Is the process that the card names the one at the other end of the channel, and the same user's? Else a peer could
+ * make us write to somebody else. */
+static int cci__sisci_is_owner(const cci__sisci_link *link) {
+    cci__sci_ucred who;
+    if (link->ep->far) return 0; /* its memory is another node's */
+    memset(&who, 0, sizeof who);
+    return cci__sci_process_of(link->outbox.segment, &who) && who.pid > 0 && (uint32_t)who.pid == link->peer.card.pid &&
+           who.uid == geteuid();
+}
+
+/* Who has the listener that a client connects to. */
+static void cci__sisci_note_owner(cci__sisci_link *link) {
+    if (!link->ep->far)
+        memcpy(link->join.owner, cci__sci_owner_name(link->join.listener_segment), sizeof link->join.owner);
+}
+
+/* Both inboxes are mapped, and nobody else will connect to ours: the descriptors of their memory are needed no more. */
+static void cci__sisci_save_descriptors(cci__sisci_link *link) {
+    if (link->ep->far) return;
+    cci__sci_save_local_descriptor(link->inbox.segment);
+    cci__sci_save_remote_descriptor(link->outbox.segment);
+}
+
+/* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end.
+ * What a client believes to be its server's inbox belongs to who has the listener. */
+static int cci__sisci_is_private(cci__sisci_link *link) {
+    cci__sci_ucred user, owner;
+    int is_known;
+    if (link->ep->far) {
+        link->peer.is_foreign = 1;
+        return 1; /* a library does not tell who it is */
+    }
+    memset(&user, 0, sizeof user);
+    memset(&owner, 0xff, sizeof owner);
+    is_known = cci__sci_only_user(link->inbox.segment, &user) && cci__sci_process_of(link->outbox.segment, &owner);
+    link->peer.is_foreign = owner.uid != (uint32_t)geteuid();
+    return is_known && user.pid == owner.pid && user.uid == owner.uid &&
+           (!link->is_client || strcmp(link->join.owner, cci__sci_owner_name(link->outbox.segment)) == 0);
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-notify
+ *
+ * What was stored is made known to peers that sleep, once for each call of the program; links are hot (looked at in
+ * each call) or cold (looked at when they are marked, and in turn).
+ *   Invariant: a link is in `hot` or in `cold`. Before a link becomes cold, and before an endpoint sleeps, its peer has
+ * been asked for a mark.
+ * ================================================================================================================== */
+
+/* 1: the peer has asked for a mark, and sleeps. */
+static int cci__sisci_mark_for_sleeper(cci__sisci_link *link, int is_record) {
+    uint32_t watch = cci__sisci_load(link->in.base + CCI__SISCI_AT_WATCH);
+    if (!cci__sisci_is_wanted(link, watch, is_record)) return 0;
+    cci__sisci_set_mark(link, watch);
+    CCI__SCI_FENCE(SEQ_CST); /* the mark before this, the sleeper's word after */
+    return cci__sisci_load(&link->peer.listener->sleeps) != 0;
+}
+
+static void cci__sisci_notify(cci__sisci *ep) {
+    CCI__SCI_FENCE(SEQ_CST); /* the store before this, the sleeper's word after */
+    while (!cci__list_empty(&ep->links.notify)) {
+        cci__sisci_link *link = CCI__CONTAINER(ep->links.notify.next, cci__sisci_link, notify);
+        int is_record = link->notify_kind > 1;
+        cci__list_remove(&link->notify);
+        cci__list_init(&link->notify);
+        link->notify_kind = 0;
+        if (link->state == CCI__SISCI_OPEN && (link->mirror ? cci__sisci_load(link->in.base + CCI__SISCI_AT_SLEEP) != 0
+                                                            : cci__sisci_mark_for_sleeper(link, is_record)))
+            cci__sisci_wake_peer(link);
+    }
+}
+
+static inline void cci__sisci_flush(cci__sisci *ep) {
+    if (CCI__UNLIKELY(!cci__list_empty(&ep->links.notify))) cci__sisci_notify(ep);
+}
+
+/* Makes a link hot, and the last in the list: the links to which something happened last. */
+static void cci__sisci_make_hot(cci__sisci_link *link) {
+    link->idle_rounds = 0;
+    if (!link->is_hot) {
+        link->is_hot = 1;
+        link->ep->links.only = NULL;
+        link->ep->links.hot_count++;
+    } else if (link->node.next == &link->ep->links.hot) {
+        return;
+    }
+    cci__list_remove(&link->node);
+    cci__list_append(&link->ep->links.hot, &link->node);
+}
+
+static void cci__sisci_make_cold(cci__sisci_link *link) {
+    if (link->is_hot) {
+        link->is_hot = 0;
+        link->ep->links.only = NULL;
+        link->ep->links.hot_count--;
+        cci__list_remove(&link->node);
+        cci__list_append(&link->ep->links.cold, &link->node);
+    }
+}
+
+/* The next record waits for the program, or for space for an answer. */
+static int cci__sisci_is_stuck(const cci__sisci_link *link) {
+    return link->stall.word == link->in.tail * 2 + 1;
+}
+
+/* Somebody waits for the peer to consume what we have sent. */
+static int cci__sisci_wants_acks(const cci__sisci_link *link) {
+    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.control) ||
+           cci__sisci_is_stuck(link);
+}
+
+/* From now on the peer marks the link when it stores a record, or anything that somebody here waits for. */
+static void cci__sisci_watch(cci__sisci_link *link) {
+    uint32_t acks = (uint32_t)cci__sisci_wants_acks(link);
+    if (!link->is_watched || acks > (link->watch & 1)) {
+        link->is_watched = 1;
+        link->watch = ((link->watch | 1) + 1) | acks;
+        cci__sisci_write_word(link, CCI__SISCI_AT_WATCH, link->watch);
+    }
+}
+
+/* What a callback of the software has reported is dealt with at the next look at the device. */
+static cci__sci_callback_action_t cci__sisci_report(cci__sisci_link *link, int *news, int is_connected) {
+    *news = is_connected ? 1 : -1;
+    cci__sisci_add_to_steps(link);
+    link->ep->rounds = 0;
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+/* A link that has lost its peer, or whose peer writes nonsense. */
+static void cci__sisci_lose(cci__sisci_link *link) {
+    if (link->state == CCI__SISCI_OPEN) {
+        link->join.news.out = -1; /* dealt with at the next look at the device */
+        cci__sisci_add_to_steps(link);
+        link->ep->rounds = 0;
+    }
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-items
+ *
+ * An operation stands for a completion that the program will get, or waits for. It is in its link's list in the order
+ * of the calls, and completes when all before it are consumed, or when its time is over. An item is a message or an RMA
+ * that has not found space in the ring: it has its operation, unless it is silent.
+ *   Invariants: an operation has an item, or a record in the ring, or is complete. What is under way has a deadline, or
+ * its link is in `fresh` until the clock is read next.
+ * ================================================================================================================== */
+
+static inline void cci__sisci_drop_op(cci__sisci *ep, cci__sisci_op *op) {
+    if (op) {
+        op->event.next = ep->pools.free_ops;
+        ep->pools.free_ops = &op->event;
+    }
+}
+
+static void cci__sisci_add_ops(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->pools.op_made, ep->pools.send_total + CCI__SISCI_EXTRA_OPS);
+    cci__sisci_op *ops = count ? (cci__sisci_op *)cci__sisci_memory_of(ep, count * sizeof *ops) : NULL;
+    if (!ops) return;
+    ep->pools.op_made += count;
+    while (count-- > 0) {
+        memset(&ops[count], 0, sizeof ops[count]);
+        ops[count].event.base.endpoint = &ep->base.api;
+        ops[count].event.pool = CCI_EVQ_OPERATION;
+        ops[count].event.next = ep->pools.free_ops;
+        ep->pools.free_ops = &ops[count].event;
+    }
+}
+
+static inline cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, void *context, int flags) {
+    cci__sisci_op *op;
+    if (CCI__UNLIKELY(!ep->pools.free_ops)) cci__sisci_add_ops(ep);
+    op = (cci__sisci_op *)(void *)ep->pools.free_ops;
+    if (!op) return NULL;
+    ep->pools.free_ops = op->event.next;
+    op->event.base.pub.send.type = CCI_EVENT_SEND;
+    op->event.base.pub.send.connection = &conn->conn.pub;
+    op->event.base.pub.send.context = context;
+    cci__list_init(&op->node);
+    cci__list_init(&op->sibling);
+    op->conn = conn;
+    op->item = NULL;
+    op->deadline_ns = 0;
+    op->status = CCI_SUCCESS;
+    op->posted = op->done = op->is_first_rnr = op->has_record = op->is_cancelled = 0;
+    op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
+    return op;
+}
+
+/* Something is under way that is to have a deadline: that is set at the next look at the clock. */
+static inline void cci__sisci_watch_time(cci__sisci_link *link) {
+    if (link->time.is_fresh) return;
+    link->time.is_fresh = 1;
+    link->time.begins = (uint8_t)cci__list_empty(&link->time.node);
+    cci__list_remove(&link->time.node);
+    cci__list_append(&link->ep->links.fresh, &link->time.node);
+}
+
+/* No deadlines are set or awaited any more, until there is something new. */
+static void cci__sisci_leave_time(cci__sisci_link *link) {
+    link->time.is_fresh = link->time.renews = 0;
+    cci__list_remove(&link->time.node);
+    cci__list_init(&link->time.node);
+}
+
+/* An RMA that makes progress has the whole send timeout again. */
+static void cci__sisci_renew(cci__sisci_link *link, cci__sisci_item *item) {
+    item->deadline_ns = 0;
+    if (item->op) item->op->deadline_ns = 0;
+    link->time.renews = 1;
+    cci__sisci_watch_time(link);
+}
+
+/* Adds an operation to its link and its connection. It completes when the peer has consumed its record. */
+static inline void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
+    cci__list_append(&link->ops, &op->node);
+    cci__sisci_watch_time(link);
+    link->is_busy |= CCI__SISCI_HAS_WORK;
+    if (op->conn->ops)
+        cci__list_append(op->conn->ops, &op->sibling);
+    else
+        op->conn->ops = &op->sibling;
+}
+
+static int cci__sisci_is_dead(const cci__sisci_item *item);
+
+#ifndef CCI_NO_LINGER
+static int cci__sisci_is_busy(cci__endpoint_t *base, const cci_conn_t *of) {
+    const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)of;
+    const cci__sisci_item *item = conn->link ? conn->link->items : NULL;
+    (void)base;
+    if (!conn->link || conn->ops) return conn->ops != NULL;
+    while (item && (item->conn != conn || cci__sisci_is_dead(item))) item = item->next;
+    return item != NULL;
+}
+#endif
+
+/* Something of a connection that lingers has ended, or the connection is broken: it may end now. */
+static CCI__RARE void cci__sisci_check_linger(cci__sisci_conn *conn) {
+#ifdef CCI_NO_LINGER
+    (void)conn;
+#else
+    cci__endpoint_t *ep = &conn->link->ep->base;
+    if (conn->conn.state != CCI_CONN_OPEN || !cci__sisci_is_busy(ep, &conn->conn))
+        cci__timer_arm(&ep->wheel, &conn->conn.timer, ep->now_ns);
+#endif
+}
+
+static void cci__sisci_remove_op(cci__sisci_op *op) {
+    cci__list_remove(&op->node);
+    if (op->conn->ops == &op->sibling) op->conn->ops = op->sibling.next == &op->sibling ? NULL : op->sibling.next;
+    cci__list_remove(&op->sibling);
+    if (CCI__LINGERS(&op->conn->conn)) cci__sisci_check_linger(op->conn);
+}
+
+static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
+    if (!cci__list_empty(&op->node)) cci__sisci_remove_op(op);
+    if (op->item) {
+        op->item->op = NULL;
+        op->item->dead = 1;
+        op->item = NULL;
+    }
+    if (op->blocking) {
+        op->status = status;
+        op->done = 1;
+        return;
+    }
+    if (status == CCI_ERR_RNR && op->conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
+        !(op->conn->unready & CCI__SISCI_MARKED)) {
+        op->conn->unready = CCI__SISCI_UNREADY | CCI__SISCI_MARKED;
+        op->is_first_rnr = 1;
+    }
+    op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ep->received_total; /* it comes behind these */
+    cci_evq_post(&ep->base.evq.done, &op->event);
+}
+
+/* Fails an operation. Its record is cancelled if the peer has not consumed it. */
+static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
+    if (op->has_record && (int32_t)(link->out.acknowledged - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
+        cci__sisci_write_word(link,
+                              CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
+                              op->word | CCI__SISCI_CANCELLED);
+    }
+    cci__sisci_complete(ep, op, status);
+}
+
+/* Fails all operations of a connection. */
+static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, int status) {
+    while (conn->ops) cci__sisci_fail_op(link->ep, link, CCI__CONTAINER(conn->ops, cci__sisci_op, sibling), status);
+}
+
+static void cci__sisci_free_item(cci__sisci *ep, cci__sisci_item *item) {
+    item->next = ep->pools.free_items;
+    ep->pools.free_items = item;
+}
+
+/* Buffers for more messages that wait; their bytes are not touched until they are used. */
+static void cci__sisci_add_items(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->pools.item_made, ep->pools.send_total);
+    cci__sisci_item *items = count ? (cci__sisci_item *)cci__sisci_memory_of(ep, count * sizeof *items) : NULL;
+    uint8_t *bytes = items ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->pools.stride) : NULL;
+    if (!bytes) return;
+    ep->pools.item_made += count;
+    while (count-- > 0) {
+        memset(&items[count], 0, sizeof items[count]);
+        items[count].buffer = bytes + (size_t)count * ep->pools.stride;
+        cci__sisci_free_item(ep, &items[count]);
+    }
+}
+
+static cci__sisci_item *cci__sisci_new_item(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci__sisci_item *item;
+    uint8_t *buffer;
+    if (!ep->pools.free_items) cci__sisci_add_items(ep);
+    item = ep->pools.free_items;
+    if (!item) return NULL;
+    ep->pools.free_items = item->next;
+    buffer = item->buffer;
+    memset(item, 0, sizeof *item);
+    item->buffer = buffer;
+    item->conn = conn;
+    item->token = conn->conn.token;
+    return item;
+}
+
+/* Its operation is over, or its connection. */
+static int cci__sisci_is_dead(const cci__sisci_item *item) {
+    return item->dead || item->token != item->conn->conn.token || item->conn->conn.state != CCI_CONN_OPEN;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-send
+ *
+ * From a message to a record in the peer's inbox: reserve lines, copy, publish. The first word of a record is stored
+ * last. Every record carries how far we have consumed; a word of the inbox carries it when no record does.
+ *   Invariant: acknowledged <= head <= acknowledged + lines of the ring, counted modulo 2^32.
+ * ================================================================================================================== */
+
+/* The peer says that it has consumed so much; what is older than what we know comes from a word that it need not store
+ * again. */
+static void cci__sisci_note_ack(cci__sisci_link *link, uint32_t consumed) {
+    if ((int32_t)(consumed - link->out.acknowledged) <= 0) return;
+    if (consumed - link->out.acknowledged > link->out.head - link->out.acknowledged) {
+        cci__sisci_lose(link); /* that was never sent */
+        return;
+    }
+    link->out.acknowledged = consumed;
+}
+
+static void cci__sisci_read_ack(cci__sisci_link *link) {
+    cci__sisci_note_ack(link, cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK));
+}
+
+static int cci__sisci_has_room(cci__sisci_link *link, uint32_t lines) {
+    if (link->out.head + lines + 1 - link->out.acknowledged <= link->out.lines) return 1;
+    cci__sisci_read_ack(link);
+    return link->out.head + lines + 1 - link->out.acknowledged <= link->out.lines;
+}
+
+/* The name of a connection in records: its index, and twelve bits that tell it from earlier ones of that index. */
+static uint32_t cci__sisci_name(const cci__sisci_conn *conn) {
+    return conn->conn.index | (uint32_t)(conn->conn.token & 0xfffu) << 20;
+}
+
+/* Records have numbers that come again after 2^31 lines. What was left behind in lines that are seldom used is cleared
+ * before; the peer reads none of it. */
+static void cci__sisci_sweep(cci__sisci_link *link) {
+    uint32_t i;
+    for (i = 0; i < link->out.lines; i++) cci__sisci_store(link->out.ring + (size_t)i * CCI__SISCI_LINE, 0);
+    link->out.swept = link->out.head;
+}
+
+/* When the peer has consumed all, the next record but one goes to the front of the ring: a link that is used now and
+ * then needs but one page on each side, and few lines of the caches. Both count the lines that are left out. 1: this
+ * record is the last before that. */
+static inline int cci__sisci_returns(cci__sisci_link *link, uint32_t place, uint32_t lines) {
+    if (CCI__LIKELY(place < CCI__SISCI_NEAR) || link->mirror) return 0;
+    if (link->out.acknowledged != link->out.head) {
+        if ((place & 15) >= lines) return 0;
+        cci__sisci_read_ack(link);
+        if (link->out.acknowledged != link->out.head) return 0;
+    }
+    if (CCI__UNLIKELY(link->out.head - link->out.swept > CCI__SISCI_SWEEP)) cci__sisci_sweep(link);
+    return 1;
+}
+
+/* How many lines a record takes; its word says whether those to the end of the ring. */
+static inline uint32_t cci__sisci_span(cci__sisci_link *link, uint32_t lines, uint32_t *word) {
+    uint32_t place = link->out.head & (link->out.lines - 1);
+    if (CCI__LIKELY(!cci__sisci_returns(link, place, lines))) return lines;
+    *word |= CCI__SISCI_LAST;
+    return link->out.lines - place;
+}
+
+static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word,
+                                      uint32_t to) {
+    uint32_t header[2];
+    header[0] = to;
+    header[1] = link->acknowledged = link->in.tail;
+    if (link->is_busy & CCI__SISCI_IS_DUE) {
+        link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
+        cci__list_remove(&link->due);
+    }
+    memcpy(record + 8, header, 8);
+    __atomic_store_n((uint32_t *)(void *)(record + 4), word, __ATOMIC_RELAXED);
+    cci__sisci_store(record, link->out.head * 2 + 1);
+    if (CCI__UNLIKELY(link->mirror != NULL))
+        link->ep->far->push_record(link, record, word == CCI__SISCI_PAD ? 1 : lines);
+    link->out.head += lines;
+    cci__sisci_touch(link);
+}
+
+/* Room for a record in one piece, or NULL. */
+static uint8_t *cci__sisci_reserve(cci__sisci_link *link, uint32_t lines) {
+    uint32_t place = link->out.head & (link->out.lines - 1);
+    uint32_t rest = link->out.lines - place;
+    if (lines > rest) {
+        if (!cci__sisci_has_room(link, rest + lines)) return NULL;
+        cci__sisci_publish(link, link->out.ring + (size_t)place * CCI__SISCI_LINE, rest, CCI__SISCI_PAD, 0);
+        place = 0;
+    } else if (!cci__sisci_has_room(link, lines)) {
+        return NULL;
+    }
+    return link->out.ring + (size_t)place * CCI__SISCI_LINE;
+}
+
+static uint32_t cci__sisci_lines(uint32_t length) {
+    return length <= CCI__SISCI_FIRST_LINE
+               ? 1
+               : 1 + (length - CCI__SISCI_FIRST_LINE + CCI__SISCI_LATER_LINE - 1) / CCI__SISCI_LATER_LINE;
+}
+
+/* Where in a record something goes, or comes from. */
+typedef struct cci__sisci_place {
+    uint8_t *at;   /* the next byte */
+    uint32_t left; /* bytes in this line */
+} cci__sisci_place;
+
+/* Up to 64 bytes without a call and without a loop: copies that overlap. */
+static inline void cci__sisci_copy(uint8_t *to, const uint8_t *from, uint32_t length) {
+    if (length >= 32) {
+        memcpy(to, from, 32);
+        memcpy(to + length - 32, from + length - 32, 32);
+    } else if (length >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + length - 16, from + length - 16, 16);
+    } else if (length >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + length - 8, from + length - 8, 8);
+    } else if (length >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + length - 4, from + length - 4, 4);
+    } else if (length > 0) {
+        to[0] = from[0];
+        to[length / 2] = from[length / 2];
+        to[length - 1] = from[length - 1];
+    }
+}
+
+static void cci__sisci_put(cci__sisci_place *place, const void *data, size_t length) {
+    const uint8_t *from = (const uint8_t *)data;
+    while (length > 0) {
+        uint32_t n;
+        if (place->left == 0) {
+            __atomic_store_n((uint32_t *)(void *)place->at, 0, __ATOMIC_RELAXED); /* no record begins here */
+            place->at += 4;
+            place->left = CCI__SISCI_LATER_LINE;
+        }
+        n = length < place->left ? (uint32_t)length : place->left;
+        cci__sisci_copy(place->at, from, n);
+        place->at += n;
+        place->left -= n;
+        from += n;
+        length -= n;
+    }
+}
+
+/* Copies whole lines, which needs no call: where it goes there is room for that. */
+static void cci__sisci_get(const uint8_t *from, uint8_t *to, uint32_t length) {
+    uint32_t done = CCI__SISCI_FIRST_LINE;
+    memcpy(to, from, CCI__SISCI_FIRST_LINE);
+    for (from += CCI__SISCI_FIRST_LINE; done < length; from += CCI__SISCI_LINE, done += CCI__SISCI_LATER_LINE)
+        memcpy(to + done, from + 4, CCI__SISCI_LATER_LINE);
+}
+
+static cci__sisci_place cci__sisci_begin(uint8_t *record) {
+    cci__sisci_place place;
+    place.at = record + CCI__SISCI_HEADER;
+    place.left = CCI__SISCI_FIRST_LINE;
+    return place;
+}
+
+static void cci__sisci_gather(uint8_t *to, const struct iovec *data, uint32_t count) {
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        if (data[i].iov_len > 0) {
+            memcpy(to, data[i].iov_base, data[i].iov_len);
+            to += data[i].iov_len;
+        }
+    }
+}
+
+/* A record with its bytes inside. */
+static int cci__sisci_post(cci__sisci_link *link, uint32_t type, uint32_t to, const void *head, uint32_t head_length,
+                           const void *data, uint32_t length) {
+    uint32_t lines = cci__sisci_lines(head_length + length), word;
+    uint8_t *record = cci__sisci_reserve(link, lines);
+    cci__sisci_place place;
+    if (!record) return 0;
+    place = cci__sisci_begin(record);
+    cci__sisci_put(&place, head, head_length);
+    cci__sisci_put(&place, data, length);
+    word = type | (head_length + length) << 16;
+    lines = cci__sisci_span(link, lines, &word);
+    cci__sisci_publish(link, record, lines, word, to);
+    return 1;
+}
+
+/* A free block of the peer's inbox; what the peer has given back is looked at when there is none. */
+static int cci__sisci_alloc_block(cci__sisci_link *link) {
+    while (link->outbox.free_count == 0) {
+        uint32_t word =
+            cci__sisci_load(link->in.base + CCI__SISCI_AT_RETURNS + 4 * (link->outbox.returned % CCI__SISCI_RETURNS));
+        if (word >> 8 != ((link->outbox.returned + 1) & 0xffffffu)) return -1;
+        if ((word & 0xff) >= link->peer.card.block_count) {
+            cci__sisci_lose(link);
+            return -1;
+        }
+        link->outbox.free_block[link->outbox.free_count++] = (uint8_t)word;
+        link->outbox.returned++;
+    }
+    return link->outbox.free_block[--link->outbox.free_count];
+}
+
+/* The connection's silent messages have their time from this one on, if the peer has taken those before it. */
+static void cci__sisci_begin_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
+    if (!cci__list_empty(&conn->state_node)) {
+        cci__sisci_read_ack(link);
+        if ((int32_t)(link->out.acknowledged - conn->silent_mark) < 0) return;
+    } else if (!cci__conn_is_reliable(&conn->conn)) {
+        return;
+    }
+    conn->silent_mark = link->out.head;
+    conn->conn.deadline_ns = 0;
+    cci__list_remove(&conn->state_node);
+    cci__list_append(&link->conns.silent, &conn->state_node);
+    cci__sisci_watch_time(link);
+}
+
+/* A silent message has no operation that would time out: its connection remembers it. An endpoint that is polled
+ * notices soon enough whether the peer gets on. */
+static inline void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
+    conn->silent_end = link->out.head;
+    if (CCI__UNLIKELY(cci__list_empty(&conn->state_node) || cci__sisci_is_sleeper(link->ep)))
+        cci__sisci_begin_silent(link, conn);
+}
+
+/* An operation's record, which is published now. */
+static inline void cci__sisci_posted(const cci__sisci_link *link, cci__sisci_op *op, uint32_t lines, uint32_t word) {
+    op->start = link->out.head;
+    op->end = link->out.head + lines;
+    op->word = word;
+    op->has_record = op->posted = 1;
+}
+
+/* Puts a message in the ring; 0 if there is no room. */
+static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
+                                   uint32_t count, uint32_t length, cci__sisci_op *op) {
+    cci__sisci_place place;
+    uint32_t lines, word, i;
+    uint8_t *record;
+    if (length <= CCI__SISCI_SHORT) {
+        lines = cci__sisci_lines(length);
+        record = cci__sisci_reserve(link, lines);
+        if (!record) return 0;
+        word = CCI__SISCI_MESSAGE | length << 16;
+        place = cci__sisci_begin(record);
+        for (i = 0; i < count; i++) cci__sisci_put(&place, data[i].iov_base, data[i].iov_len);
+    } else {
+        uint32_t number;
+        int block;
+        lines = 1;
+        record = cci__sisci_reserve(link, lines);
+        block = record ? cci__sisci_alloc_block(link) : -1;
+        if (block < 0) return 0;
+        word = CCI__SISCI_BLOCK | length << 16;
+        number = (uint32_t)block;
+        memcpy(record + CCI__SISCI_HEADER, &number, sizeof number);
+        cci__sisci_gather(link->outbox.blocks + (size_t)number * link->peer.card.block_size, data, count);
+        cci__sisci_push(link, link->outbox.blocks + (size_t)number * link->peer.card.block_size, length);
+    }
+    CCI__WAKES(word |= link->ep->wake_word);
+    lines = cci__sisci_span(link, lines, &word);
+    if (op) cci__sisci_posted(link, op, lines, word |= CCI__SISCI_ASKS);
+    cci__sisci_publish(link, record, lines, word, conn->conn.peer_index);
+    if (!op) cci__sisci_watch_silent(link, conn);
+    return 1;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-conns
+ *
+ * A connection is in the list of its link; one of a multicast group has no link. A record of the handshake waits in its
+ * link's list until there is space in the ring, one for each connection, and is never dropped. A connection has ended
+ * for the program when its last event is posted; its place in the table is freed when the program has closed it and the
+ * peer has been sent the record of it.
+ * ================================================================================================================== */
+
+static cci__sisci_conn *cci__sisci_conn_at(const cci__sisci *ep, uint32_t index) {
+    return index == CCI__CONN_NONE ? NULL : (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
+}
+
+/* The connection is of this link from now on; those of multicast are of none. */
+static void cci__sisci_assign(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_link *link) {
+    cci__sisci_conn *after = link ? cci__sisci_conn_at(ep, link->conns.first) : NULL;
+    conn->link = link;
+    conn->before = conn->after = CCI__CONN_NONE;
+    if (after) {
+        after->before = conn->conn.index;
+        conn->after = after->conn.index;
+    }
+    if (link) {
+        link->conns.count++;
+        link->conns.first = conn->conn.index;
+    }
+}
+
+/* Takes a connection off its link; how many the link has then. */
+static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn *conn) {
+    cci__sisci_conn *before = cci__sisci_conn_at(ep, conn->before), *after = cci__sisci_conn_at(ep, conn->after);
+    if (after) after->before = conn->before;
+    if (before)
+        before->after = conn->after;
+    else
+        conn->link->conns.first = conn->after;
+    return --conn->link->conns.count;
+}
+
+/* The same. A link without connections is closed after a while. */
+static void cci__sisci_leave_link(cci__sisci *ep, const cci__sisci_conn *conn) {
+    if (cci__sisci_unassign(ep, conn) > 0) return;
+    cci__sisci_add_to_steps(conn->link); /* it may be lost, and has waited for this */
+    conn->link->idle_ns = cci__sci_now() + CCI__SISCI_LINK_IDLE_NS;
+    ep->times.idle_ns = cci__min64(ep->times.idle_ns, conn->link->idle_ns);
+    if (conn->link->is_client && cci__list_empty(&conn->link->idle))
+        cci__list_append(&ep->links.idle, &conn->link->idle);
+}
+
+static void cci__sisci_drop_data(cci__sisci *ep, cci__sisci_conn *conn) {
+    if (!conn->data) return;
+    ep->kept_answers -= !conn->conn.is_client;
+    cci_release(conn->data);
+    conn->data = NULL;
+}
+
+static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
+    cci__list_remove(&conn->node);
+    cci__list_remove(&conn->state_node);
+    cci__sisci_drop_data(ep, conn);
+    if (conn->link) conn->link->conns.last = NULL;
+    if (conn->link) cci__sisci_leave_link(ep, conn);
+    cci_conn_close(&ep->base.conns, &conn->conn);
+}
+
+static int cci__sisci_post_control(cci__sisci_link *link, cci__sisci_conn *conn) {
+    const void *data = conn->data ? conn->data + 1 : NULL;
+    uint32_t data_len = data ? conn->data_len : 0;
+    uint32_t head[4];
+    memset(head, 0, sizeof head);
+    head[0] = cci__sisci_name(conn);
+    switch (conn->control_type) {
+    case CCI__SISCI_REQUEST:
+        head[2] = (uint32_t)conn->conn.pub.attribute;
+        head[3] = conn->conn.pub.max_send_size;
+        return cci__sisci_post(link, CCI__SISCI_REQUEST, 0, head, 16, data, data_len);
+    case CCI__SISCI_ACCEPT:
+        head[2] = conn->conn.pub.max_send_size;
+        return cci__sisci_post(link, CCI__SISCI_ACCEPT, conn->conn.peer_index, head, 16, data, data_len);
+    case CCI__SISCI_REJECT:
+        return cci__sisci_post(link, CCI__SISCI_REJECT, conn->conn.peer_index, head, 16, data, data_len);
+    case CCI__SISCI_DISCONNECT:
+        head[2] = conn->closed_at;
+        head[3] = conn->conn.state == CCI_CONN_BROKEN ? CCI__SISCI_GIVEN_UP : 0;
+        break;
+    default: break;
+    }
+    return cci__sisci_post(link, conn->control_type, conn->conn.peer_index, head, 16, NULL, 0);
+}
+
+static int cci__sisci_send_control(cci__sisci *ep, cci__sisci_link *link) {
+    while (!cci__list_empty(&link->conns.control)) {
+        cci__sisci_conn *conn = CCI__CONTAINER(link->conns.control.next, cci__sisci_conn, node);
+        if (!cci__sisci_post_control(link, conn)) return 0;
+        cci__list_remove(&conn->node);
+        cci__list_init(&conn->node);
+        if (conn->control_type == CCI__SISCI_ACCEPT) cci__sisci_drop_data(ep, conn);
+        conn->control_type = 0;
+        if (conn->closing) cci__sisci_close_conn(ep, conn);
+    }
+    return 1;
+}
+
+/* Sends a record of the handshake, or queues it. One for each connection: a later one replaces an earlier one. */
+static void cci__sisci_queue_control(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) {
+    conn->control_type = type;
+    if (cci__list_empty(&conn->node)) {
+        cci__list_append(&conn->link->conns.control, &conn->node);
+        conn->link->is_busy |= CCI__SISCI_HAS_WORK;
+    }
+    cci__sisci_make_hot(conn->link);
+    if (conn->link->state == CCI__SISCI_OPEN) (void)cci__sisci_send_control(ep, conn->link);
+}
+
+static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int type, int status) {
+    cci_evq_event_t *event = conn->event;
+    conn->event = NULL;
+    if (type == CCI_EVENT_CONNECT) {
+        event->base.pub.connect.data_ptr = NULL;
+        event->base.pub.connect.data_len = 0;
+        cci__endpoint_post_connect(&ep->base, event, &conn->conn, status);
+    } else {
+        cci__endpoint_post_accept(&ep->base, event, &conn->conn, status);
+    }
+}
+
+/* Such an event is forgotten when the program has closed the connection before its turn comes. */
+static void cci__sisci_post_about(cci_evq_fifo_t *fifo, const cci_conn_t *conn, cci_evq_event_t *event) {
+    event->state = 1;
+    ((cci__sisci_event *)(void *)event)->token = conn->token;
+    cci_evq_post(fifo, event);
+}
+
+/* Events about connections that have ended, as far as there are free ones. Each waits behind the messages that have
+ * come, and then behind the completions. */
+static void cci__sisci_post_ends(cci__sisci *ep) {
+    cci_evq_event_t *event;
+    while (!cci__list_empty(&ep->ending)) {
+        cci__sisci_conn *conn = CCI__CONTAINER(ep->ending.next, cci__sisci_conn, state_node);
+        if (!ep->base.evq.free_events[CCI_EVQ_CONTROL] && ep->pools.control_made < CCI__SISCI_CONTROL)
+            cci__sisci_add_control(ep);
+        event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
+        if (!event) return;
+        cci__list_remove(&conn->state_node);
+        cci__list_init(&conn->state_node);
+        cci__event_set_disconnect(event, &conn->conn, conn->end_status);
+        ep->received_total++;
+        cci__sisci_post_about(&ep->received, &conn->conn, event);
+    }
+}
+
+/* A connection is broken, nothing is pending on it, and no message of it will come any more. */
+static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int status) {
+    if (conn->is_over) return;
+    conn->is_over = 1;
+    conn->end_status = (int16_t)status;
+    cci__list_remove(&conn->state_node); /* of `silent` */
+    cci__list_init(&conn->state_node);
+    if (CCI__LINGERS(&conn->conn)) { /* the program has closed it */
+        cci__sisci_check_linger(conn);
+        return;
+    }
+    if (ep->base.event_mask & (1u << CCI_EVENT_DISCONNECT)) {
+        cci__list_append(&ep->ending, &conn->state_node);
+        cci__sisci_post_ends(ep);
+    }
+}
+
+/* Keepalive begins, if there is to be any. */
+static void cci__sisci_set_timer(cci__endpoint_t *base, cci_conn_t *conn) {
+    ((cci__sisci_conn *)(void *)conn)->pinged = 0;
+    cci__timer_arm(&base->wheel, &conn->timer,
+                   conn->keepalive_us ? base->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER);
+}
+
+static void cci__sisci_opened(cci__sisci *ep, cci__sisci_conn *conn) {
+    conn->conn.state = CCI_CONN_OPEN;
+    ep->base.now_ns = cci__sci_now();
+    cci__sisci_set_timer(&ep->base, &conn->conn);
+}
+
+static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *link, cci_conn_attribute_t attribute,
+                                             void *context) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->base.conns);
+    if (!conn && ep->base.conns.slab_count < CCI__CONN_SLABS) {
+        uint8_t *slab;
+        CCI__STATS(if (ep->base.tallies.counted &&
+                       !cci__tallies_grow(&ep->base.tallies, ep->base.conns.slab_count + 1)) return NULL);
+        if (ep->base.notices.asked && !cci__notices_grow(&ep->base.notices, ep->base.conns.slab_count + 1)) return NULL;
+        slab = (uint8_t *)cci__sisci_memory_of(ep, CCI__CONN_SLAB * sizeof *conn);
+        if (slab) {
+            cci_conn_add_slab(&ep->base.conns, slab);
+            conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->base.conns);
+        }
+    }
+    if (!conn) return NULL;
+    CCI__STATS(if (ep->base.tallies.counted) cci__tally_begin(&ep->base.tallies, conn->conn.index));
+    conn->conn.pub.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
+    conn->conn.pub.attribute = attribute;
+    conn->conn.pub.context = context;
+    conn->conn.pub.max_send_size = ep->base.max_send_size;
+    conn->in_gap = conn->unready = 0;
+    conn->conn.send_timeout_us = ep->base.send_timeout_us;
+    conn->conn.keepalive_us =
+        attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->base.keepalive_us : 0;
+    cci__list_init(&conn->node);
+    cci__list_init(&conn->state_node);
+    cci__sisci_assign(ep, conn, link);
+    return conn;
+}
+
+static cci__sisci_conn *cci__sisci_find_conn(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, name & 0xfffffu);
+    return conn && conn->conn.state != CCI_CONN_FREE && conn->link == link && !conn->closing &&
+                   cci__sisci_name(conn) == name
+               ? conn
+               : NULL;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-rma
+ *
+ * The initiator does the RMA with process_vm_readv and process_vm_writev where the kernel allows that (the same user,
+ * the same container): the target's program takes no part. It first reads the registration from the target's memory,
+ * and sets the word `busy` in the target's inbox meanwhile; deregistration waits for that word. Elsewhere the data goes
+ * in pieces through slots of the inboxes, and the target copies.
+ *   Invariants: each piece looks up the registration anew. A slot has a number while it waits for an answer; an answer
+ * with another number is ignored. Atomics are always done by the target's process.
+ * ================================================================================================================== */
+
+/* Looks up the peer's registration and copies a piece, all by the kernel; a status. */
+static int cci__sisci_vm_piece(cci__sisci_link *link, const cci__sisci_item *item, uint8_t *local, uint64_t offset,
+                               uint64_t length) {
+    cci_rma_region_t region;
+    struct iovec here, there;
+    uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
+    ssize_t n;
+    if (item->remote_region >= link->peer.card.region_count) return CCI_ERR_RMA_HANDLE;
+    here.iov_base = &region;
+    here.iov_len = sizeof region;
+    there.iov_base = (void *)(uintptr_t)(link->peer.card.regions_at + (uint64_t)item->remote_region * sizeof region);
+    there.iov_len = sizeof region;
+    n = (ssize_t)syscall(SYS_process_vm_readv, (pid_t)link->peer.card.pid, &here, 1UL, &there, 1UL, 0UL);
+    if (n != (ssize_t)sizeof region) return CCI_ERR_DISCONNECTED;
+    if (region.key != item->remote_key || region.key == 0 || (region.flags & wanted) != wanted ||
+        length > region.length || offset > region.length - length)
+        return CCI_ERR_RMA_HANDLE;
+    here.iov_base = local;
+    here.iov_len = (size_t)length;
+    there.iov_base = region.start + offset;
+    there.iov_len = (size_t)length;
+    n = (ssize_t)syscall(item->is_read ? SYS_process_vm_readv : SYS_process_vm_writev, (pid_t)link->peer.card.pid,
+                         &here, 1UL, &there, 1UL, 0UL);
+    return n == (ssize_t)length ? CCI_SUCCESS : n < 0 && errno == ESRCH ? CCI_ERR_DISCONNECTED : CCI_ERR_RMA_HANDLE;
+}
+
+static uint8_t *cci__sisci_local(cci__sisci *ep, const cci__sisci_item *item, uint64_t offset, uint64_t length) {
+    return cci_rma_address(&ep->rma.table, item->local_key, item->local_region, item->local_offset + offset, length, 0);
+}
+
+/* Copies up to `most` bytes; 1 when the RMA is over. */
+static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
+    while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
+        uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
+        uint8_t *local = cci__sisci_local(ep, item, item->begun, length);
+        if (!local) {
+            item->status = CCI_ERR_RMA_HANDLE;
+            break;
+        }
+        cci__sisci_store(link->out.base + CCI__SISCI_AT_BUSY, 1);
+        CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that the key is gone */
+        item->status = cci__sisci_vm_piece(link, item, local, item->remote_offset + item->begun, length);
+        cci__sisci_store(link->out.base + CCI__SISCI_AT_BUSY, 0);
+        item->begun += length;
+        most -= length;
+    }
+    cci__sisci_renew(link, item);
+    return item->status != CCI_SUCCESS || item->begun == item->rma_length;
+}
+
+/* What travels with a bounced piece. */
+typedef struct cci__sisci_bounce {
+    uint32_t slot, region;        /* where the bytes are; the place of the registration */
+    uint64_t key, offset, number; /* of the registration; in its memory; of the piece */
+    uint32_t length, operation;   /* of an atomic: its width; and what it does to the number */
+} cci__sisci_bounce;
+
+/* Reads the answers that have come. */
+static void cci__sisci_receive_answers(cci__sisci *ep, cci__sisci_link *link) {
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_SLOTS; i++) {
+        cci__sisci_slot *slot = &link->rma.slot[i];
+        cci__sisci_item *item = slot->item;
+        uint64_t answer;
+        uint8_t *local;
+        if (slot->number == 0) continue;
+        answer = cci__sisci_load_long(link->in.base + CCI__SISCI_AT_DONE + 8 * i);
+        if (answer >> 8 != slot->number) continue;
+        slot->number = 0;
+        slot->item = NULL;
+        if (!item) continue; /* it was given up */
+        item->slots--;
+        cci__sisci_renew(link, item);
+        if ((answer & 0xff) != CCI_SUCCESS) {
+            item->status = (answer & 0xff) == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE;
+        } else if (item->width > 0) {
+            if (item->previous)
+                *item->previous =
+                    cci__load64(link->inbox.slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE);
+        } else if (item->is_read && item->status == CCI_SUCCESS) {
+            local = cci__sisci_local(ep, item, slot->at, slot->length);
+            if (local)
+                memcpy(local, link->inbox.slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE, slot->length);
+            else
+                item->status = CCI_ERR_RMA_HANDLE;
+        }
+    }
+}
+
+/* Posts the record of a piece whose bytes are in slot i; 0 if there is no space in the ring. */
+static int cci__sisci_post_piece(cci__sisci_link *link, cci__sisci_item *item, uint32_t i, uint32_t type,
+                                 uint32_t length) {
+    cci__sisci_slot *slot = &link->rma.slot[i];
+    cci__sisci_bounce bounce;
+    memset(&bounce, 0, sizeof bounce);
+    bounce.slot = i;
+    bounce.region = item->remote_region;
+    bounce.key = item->remote_key;
+    bounce.offset = item->remote_offset + item->begun;
+    bounce.number = link->rma.slot_number + 1;
+    bounce.length = length;
+    bounce.operation = item->operation;
+    if (!cci__sisci_post(link, type, 0, &bounce, sizeof bounce, NULL, 0)) return 0;
+    slot->number = ++link->rma.slot_number;
+    slot->item = item;
+    slot->at = item->begun;
+    slot->length = length;
+    item->slots++;
+    return 1;
+}
+
+/* 1 when the RMA is over. */
+static int cci__sisci_bounced(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
+    uint32_t i;
+    cci__sisci_receive_answers(ep, link);
+    for (i = 0; i < CCI__SISCI_SLOTS && item->begun < item->rma_length && item->status == CCI_SUCCESS; i++) {
+        uint32_t length = (uint32_t)cci__min64(item->rma_length - item->begun, CCI__SISCI_SLOT_SIZE);
+        uint8_t *local;
+        if (link->rma.slot[i].number != 0) continue;
+        local = cci__sisci_local(ep, item, item->begun, length);
+        if (!local) {
+            item->status = CCI_ERR_RMA_HANDLE;
+            break;
+        }
+        if (!cci__sisci_has_room(link, 2)) break;
+        if (!item->is_read) {
+            memcpy(link->outbox.slots + (size_t)i * CCI__SISCI_SLOT_SIZE, local, length);
+            cci__sisci_push(link, link->outbox.slots + (size_t)i * CCI__SISCI_SLOT_SIZE, length);
+        }
+        if (!cci__sisci_post_piece(link, item, i, item->is_read ? CCI__SISCI_RMA_READ : CCI__SISCI_RMA_WRITE, length))
+            break;
+        item->begun += length;
+    }
+    return item->slots == 0 && (item->status != CCI_SUCCESS || item->begun == item->rma_length);
+}
+
+/* Copies a piece for the peer, and answers. */
+static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int is_read,
+                                    const cci__sisci_bounce *bounce) {
+    uint8_t *memory;
+    int status = CCI_ERR_RMA_HANDLE;
+    if (bounce->slot >= CCI__SISCI_SLOTS || bounce->length > CCI__SISCI_SLOT_SIZE || bounce->length == 0) {
+        cci__sisci_lose(link);
+        return;
+    }
+    memory = cci_rma_address(&ep->rma.table, bounce->key, bounce->region, bounce->offset, bounce->length,
+                             is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE);
+    if (memory && is_read) {
+        uint8_t *slot = link->outbox.slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
+        memcpy(slot, memory, bounce->length);
+        cci__sisci_push(link, slot, bounce->length);
+        status = CCI_SUCCESS;
+    } else if (memory) {
+        memcpy(memory, link->inbox.slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE, bounce->length);
+        status = CCI_SUCCESS;
+    }
+    cci__sisci_write_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
+    cci__sisci_touch_lightly(link);
+}
+
+#ifndef CCI_NO_ATOMICS
+/* 1 when the atomic is over. The peer's process does it, wherever the memory is. */
+static int cci__sisci_request_atomic(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
+    uint32_t i = 0;
+    uint8_t *numbers;
+    cci__sisci_receive_answers(ep, link);
+    if (item->begun) return item->slots == 0;
+    while (i < CCI__SISCI_SLOTS && link->rma.slot[i].number != 0) i++;
+    if (i == CCI__SISCI_SLOTS || !cci__sisci_has_room(link, 2)) return 0;
+    numbers = link->outbox.slots + (size_t)i * CCI__SISCI_SLOT_SIZE;
+    cci__store64(numbers, item->operand);
+    cci__store64(numbers + 8, item->compare);
+    cci__sisci_push(link, numbers, 16);
+    item->begun = (uint64_t)cci__sisci_post_piece(link, item, i, CCI__SISCI_RMA_ATOMIC, item->width);
+    return 0;
+}
+
+/* Does an atomic of the peer's. */
+static void cci__sisci_serve_atomic(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_bounce *bounce) {
+    const uint8_t *numbers;
+    uint8_t *memory, *answer;
+    uint64_t previous;
+    int status;
+    if (bounce->slot >= CCI__SISCI_SLOTS || (bounce->length != 4 && bounce->length != 8)) {
+        cci__sisci_lose(link);
+        return;
+    }
+    numbers = link->inbox.slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE;
+    answer = link->outbox.slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
+    memory = cci_rma_address(&ep->rma.table, bounce->key, bounce->region, bounce->offset, bounce->length,
+                             CCI_FLAG_READ | CCI_FLAG_WRITE);
+    status = cci__atomic_do(memory, bounce->length, bounce->operation, cci__load64(numbers), cci__load64(numbers + 8),
+                            &previous);
+    cci__store64(answer, previous);
+    cci__sisci_push(link, answer, 8);
+    cci__sisci_write_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
+    cci__sisci_touch_lightly(link);
+}
+#endif
+
+/* ==================================================================================================================
+ * >>sisci-cci-map
+ *
+ * Memory of cci_rma_alloc() is a segment. An initiator sends the registration's key, the target answers with the number
+ * of the segment, and the initiator connects and maps it: from then on it copies between its memory and the mapping,
+ * once, without the kernel or the target. The target's guard admits who has shown a key, for reading only unless that
+ * registration may be written. Whether a registration is still there is looked up for each piece in the target's
+ * registration table, a segment that peers cannot write to, under the same rule of `busy`. Later registrations in a
+ * segment that is mapped already need no question.
+ *   The guard runs with the lock of the SISCI device held, inside cci__sci_progress().
+ * ================================================================================================================== */
+
+/* A number made of a key. The key cannot be computed from it. */
+static uint64_t cci__sisci_check(uint64_t key) {
+    static const uint64_t constant[2] = {UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344)};
+    return cci__siphash(constant, &key, 1) | 1;
+}
+
+/* The key and index in a handle; whether its memory can be mapped. */
+static int cci__sisci_parse_handle(const struct cci_rma_handle *handle, uint64_t *key, uint32_t *region) {
+    const uint8_t *bytes = (const uint8_t *)handle->stuff;
+    uint64_t index = cci__load64(bytes + 8);
+    *key = cci__load64(bytes);
+    *region = (index & ~CCI__SISCI_SHARED) > 0xffffffff ? 0xffffffff : (uint32_t)index;
+    return (index & CCI__SISCI_SHARED) != 0;
+}
+
+static cci__sci_callback_action_t cci__sisci_on_view(void *arg, cci__sci_remote_segment_t segment,
+                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    cci__sisci_view *view = (cci__sisci_view *)arg;
+    (void)segment;
+    return cci__sisci_report(view->link, &view->news, reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
+}
+
+/* Forgets a segment of the peer's, whose memory is freed when nobody maps it any more. */
+static void cci__sisci_drop_view(cci__sisci_view *view) {
+    if (view->map) view->link->ep->sci->call.SCIUnmapSegment(view->map, 0, NULL);
+    if (view->segment) {
+        if (!view->base) {
+            view->link->rma.views->connecting--;
+            view->link->ep->links.handshakes--;
+        }
+        view->link->ep->sci->call.SCIDisconnectSegment(view->segment, 0, NULL);
+    }
+    view->map = NULL;
+    view->segment = NULL;
+    view->base = NULL;
+    view->id = 0;
+    view->news = 0;
+}
+
+static void cci__sisci_drop_views(cci__sisci_link *link) {
+    uint32_t i;
+    if (!link->rma.views) return;
+    cci__sisci_drop_view(&link->rma.views->registry);
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_drop_view(&link->rma.views->block[i]);
+    cci_release(link->rma.views);
+    link->rma.views = NULL;
+}
+
+static void cci__sisci_connect_view(cci__sisci_link *link, cci__sisci_view *view, uint32_t id, int is_writable) {
+    view->link = link;
+    if (!cci__sisci_connect_segment(link, &view->segment, id, cci__sisci_on_view, view)) return;
+    view->id = id;
+    view->is_writable = (uint8_t)is_writable;
+    view->turn = link->rma.views->turn;
+    link->rma.views->connecting++;
+    link->ep->links.only = NULL;
+    link->ep->links.handshakes++; /* look often */
+}
+
+/* Maps a segment that is connected, if it is the peer's. */
+static int cci__sisci_map_view(cci__sisci_link *link, cci__sisci_view *view) {
+    cci__sci_error_t error;
+    const cci__sci_provider *sci = link->ep->sci;
+    unsigned int size = sci->call.SCIGetRemoteSegmentSize(view->segment);
+    uint8_t *base;
+    if (size == 0 || !cci__sci_is_same_peer(view->segment, link->outbox.segment)) return 0;
+    base = (uint8_t *)(uintptr_t)sci->call.SCIMapRemoteSegment(view->segment, &view->map, 0, size, NULL,
+                                                               view->is_writable ? 0u : sci->flag.READONLY_MAP, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        view->map = NULL;
+        return 0;
+    }
+    cci__sci_save_remote_descriptor(view->segment);
+    link->rma.views->connecting--;
+    link->ep->links.handshakes--;
+    view->base = base;
+    view->size = size;
+    return 1;
+}
+
+static void cci__sisci_step_view(cci__sisci_link *link, cci__sisci_view *view) {
+    int news = view->news;
+    view->news = 0;
+    if (news < 0 || (news > 0 && !view->base && !cci__sisci_map_view(link, view))) {
+        if (!view->base) {
+            link->rma.views->is_refused = 1;
+            link->rma.views->pause = 1000;
+        }
+        cci__sisci_drop_view(view);
+    }
+}
+
+static void cci__sisci_step_views(cci__sisci_link *link) {
+    uint32_t i;
+    if (!link->rma.views) return;
+    cci__sisci_step_view(link, &link->rma.views->registry);
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_step_view(link, &link->rma.views->block[i]);
+}
+
+/* The view of a segment; with the number 0 a free one, or one that has not been used for a while. */
+static cci__sisci_view *cci__sisci_find_view(cci__sisci_views *views, uint32_t id) {
+    cci__sisci_view *oldest = &views->block[0];
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) {
+        cci__sisci_view *view = &views->block[i];
+        if (view->id == id) return view;
+        if (views->turn - view->turn > views->turn - oldest->turn) oldest = view;
+    }
+    if (id != 0 || !oldest->base || views->turn - oldest->turn < 4 * CCI__SISCI_VIEWS) return NULL;
+    cci__sisci_drop_view(oldest);
+    return oldest;
+}
+
+/* The peer has answered: what may be connected to is connected. */
+static void cci__sisci_receive_grant(cci__sisci_link *link) {
+    cci__sisci_views *views = link->rma.views;
+    const uint8_t *grant = link->in.base + CCI__SISCI_AT_GRANT;
+    cci__sisci_view *view;
+    uint32_t word[3];
+    if (cci__sisci_load(grant + 12) != views->number) return;
+    memcpy(word, grant, sizeof word);
+    views->is_asking = 0;
+    views->is_refused = word[1] == 0;
+    if (views->is_refused) return;
+    if (!views->registry.segment) cci__sisci_connect_view(link, &views->registry, word[0], 0);
+    view = cci__sisci_find_view(views, word[1]);
+    if (view && word[2] == CCI__SCI_WRITES && !view->is_writable)
+        cci__sisci_drop_view(view);
+    else if (!view)
+        view = cci__sisci_find_view(views, 0);
+    if (view && !view->segment) cci__sisci_connect_view(link, view, word[1], word[2] == CCI__SCI_WRITES);
+    views->is_refused = !view || !view->segment || !views->registry.segment;
+}
+
+/* Asks the peer for the memory of a registration: 1 when it will be there soon. */
+static int cci__sisci_request_map(cci__sisci_link *link, const cci__sisci_item *item) {
+    cci__sisci_views *views = link->rma.views;
+    uint32_t head[4];
+    if (!views) {
+        views = (cci__sisci_views *)cci_alloc(sizeof *views);
+        if (!views) return 0;
+        memset(views, 0, sizeof *views);
+        link->rma.views = views;
+    }
+    if (views->is_asking) cci__sisci_receive_grant(link);
+    if (views->is_asking || views->connecting > 0) return 1;
+    if ((views->is_refused && views->key == item->remote_key) || views->pause > 0) {
+        views->pause -= views->pause > 0;
+        return 0;
+    }
+    head[0] = item->remote_region;
+    head[1] = (uint32_t)item->remote_key;
+    head[2] = (uint32_t)(item->remote_key >> 32);
+    head[3] = views->number + 1;
+    if (cci__sisci_post(link, CCI__SISCI_MAP_REQUEST, 0, head, sizeof head, NULL, 0)) {
+        views->number++;
+        views->key = item->remote_key;
+        views->is_asking = 1;
+        link->is_busy |= CCI__SISCI_HAS_WORK;
+        views->is_refused = 0;
+    }
+    return 1;
+}
+
+/* Where a piece is in the peer's memory. *place is NULL, and the status is CCI_SUCCESS, while that is not mapped. */
+static int cci__sisci_find_place(cci__sisci_link *link, const cci__sisci_item *item, uint64_t offset, uint64_t length,
+                                 uint8_t **place) {
+    cci__sisci_views *views = link->rma.views;
+    const cci__sisci_entry *at = (const cci__sisci_entry *)(const void *)views->registry.base + item->remote_region;
+    uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
+    cci__sisci_entry entry;
+    cci__sisci_view *view;
+    *place = NULL;
+    if (item->remote_region >= views->registry.size / sizeof entry || cci__sisci_load_long(&at->check) != item->check)
+        return CCI_ERR_RMA_HANDLE;
+    memcpy(&entry, at, sizeof entry);
+    if ((entry.flags & wanted) == 0 || length > entry.length || offset > entry.length - length)
+        return CCI_ERR_RMA_HANDLE;
+    view = entry.block ? cci__sisci_find_view(views, entry.block) : NULL;
+    if (!view || !view->base || (!item->is_read && !view->is_writable)) return CCI_SUCCESS;
+    if (entry.offset > view->size || entry.length > view->size - entry.offset)
+        return CCI_ERR_RMA_HANDLE; /* that is not its memory */
+    view->turn = views->turn;
+    *place = view->base + (size_t)(entry.offset + offset);
+    return CCI_SUCCESS;
+}
+
+/* Moves up to `most` bytes between the memories: 1 when the RMA is over, -1 when the peer's is not mapped. */
+static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
+    if (!link->rma.views || !link->rma.views->registry.base) return -1;
+    link->rma.views->turn++;
+    while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
+        uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
+        uint8_t *local = cci__sisci_local(ep, item, item->begun, length), *place = NULL;
+        if (!local) {
+            item->status = CCI_ERR_RMA_HANDLE;
+            break;
+        }
+        cci__sisci_write_word(link, CCI__SISCI_AT_BUSY, 1);
+        CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that it has */
+        item->status = cci__sisci_find_place(link, item, item->remote_offset + item->begun, length, &place);
+        if (place) memcpy(item->is_read ? local : place, item->is_read ? place : local, (size_t)length);
+        cci__sisci_write_word(link, CCI__SISCI_AT_BUSY, 0);
+        if (!place && item->status == CCI_SUCCESS) return -1;
+        item->begun += length;
+        most -= length;
+        ep->rma.mapped_bytes += place ? length : 0;
+    }
+    cci__sisci_renew(link, item);
+    return item->status != CCI_SUCCESS || item->begun == item->rma_length;
+}
+
+/* 1 when the RMA is over. Memory that can be mapped is; until then, and all other memory, is copied. */
+static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
+    const uint64_t most = 4 * CCI__SISCI_VM_PIECE;
+    int is_over;
+#ifndef CCI_NO_ATOMICS
+    if (item->width > 0) return cci__sisci_request_atomic(ep, link, item);
+#endif
+    if (item->is_shared && item->slots == 0 && ep->device.rma_mode < CCI__SISCI_RMA_COPY) {
+        is_over = cci__sisci_mapped(ep, link, item, most);
+        if (is_over >= 0) return is_over;
+        if (cci__sisci_request_map(link, item) && ep->device.rma_mode == CCI__SISCI_RMA_MAP) return 0;
+    }
+    return link->peer.vm ? cci__sisci_vm(ep, link, item, most) : cci__sisci_bounced(ep, link, item);
+}
+
+/* Something that an RMA waits for is there. */
+static int cci__sisci_can_move(cci__sisci_link *link) {
+    const cci__sisci_item *item = link->items;
+    if (!item || !item->is_rma || item->width > 0) return 0;
+    if (link->peer.vm || !link->rma.views || !item->is_shared) return link->peer.vm;
+    return link->rma.views->is_asking
+               ? cci__sisci_load(link->in.base + CCI__SISCI_AT_GRANT + 12) == link->rma.views->number
+               : link->rma.views->connecting == 0 && !link->rma.views->is_refused;
+}
+
+/* A peer asks for memory: says which segment it is, if the key is right, and lets the peer connect to that. */
+static void cci__sisci_receive_map_request(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
+    uint64_t key = (uint64_t)head[2] << 32 | head[1];
+    const cci_rma_region_t *region = cci_rma_find(&ep->rma.table, key, head[0]);
+    const cci__sisci_entry *entry = (const cci__sisci_entry *)(const void *)ep->rma.registry.base + head[0];
+    cci__sisci_grant *grant = &link->rma.grant[link->rma.grants++ % CCI__SISCI_GRANTS];
+    memset(grant, 0, sizeof *grant);
+    if (region && ep->rma.registry.base && entry->check != 0) {
+        grant->id = entry->block;
+        grant->region = head[0];
+        grant->key = key;
+        grant->access = region->flags & CCI_FLAG_WRITE ? CCI__SCI_WRITES : CCI__SCI_READS;
+    }
+    cci__sisci_write_word(link, CCI__SISCI_AT_GRANT, ep->rma.registry.id);
+    cci__sisci_write_word(link, CCI__SISCI_AT_GRANT + 4, grant->id);
+    cci__sisci_write_word(link, CCI__SISCI_AT_GRANT + 8, (uint32_t)grant->access);
+    cci__sisci_write_word(link, CCI__SISCI_AT_GRANT + 12, head[3]);
+    cci__sisci_touch_lightly(link);
+}
+
+static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_segment_t segment,
+                                                   cci__sci_segment_cb_reason_t reason, unsigned int node,
+                                                   unsigned int adapter, cci__sci_error_t status);
+
+/* May the process at the other end of this channel connect? To the registration table who has a link, to memory who has
+ * shown its key. */
+static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_client *client) {
+    cci__sisci *ep = (cci__sisci *)arg;
+    cci__sci_access best = CCI__SCI_NO_ACCESS;
+    const cci__sci_connection *at = NULL;
+    const cci__sisci_link *link;
+    uint32_t k;
+    while ((link = (const cci__sisci_link *)cci__sci_next_user(client, cci__sisci_on_in, &at)) != NULL) {
+        if (id == ep->rma.registry.id) return CCI__SCI_READS;
+        for (k = 0; k < CCI__SISCI_GRANTS; k++) {
+            const cci__sisci_grant *grant = &link->rma.grant[k];
+            if (grant->id == id && grant->access > best && cci_rma_find(&ep->rma.table, grant->key, grant->region))
+                best = grant->access;
+        }
+    }
+    return best;
+}
+
+static void cci__sisci_remove_shared(cci__sisci *ep, cci__sisci_shared *shared) {
+    if (shared->base) {
+        ep->sci->call.SCIUnmapSegment(shared->map, 0, NULL);
+        cci__sisci_remove_segment(ep, shared->segment);
+    }
+    shared->base = NULL;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-queue
+ *
+ * Items of a link in the order of the calls, of all its connections. The first is tried in each look at the link; those
+ * behind it wait. Consumed operations are completed here too, in order.
+ * ================================================================================================================== */
+
+static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_item *item = link->items;
+    uint32_t i;
+    for (i = 0; item->slots && i < CCI__SISCI_SLOTS; i++)
+        if (link->rma.slot[i].item == item) link->rma.slot[i].item = NULL; /* the answer finds nobody */
+    link->items = item->next;
+    if (!link->items) link->items_tail = &link->items;
+    if (link->time.fresh_item == item) link->time.fresh_item = item->next;
+    if (CCI__LINGERS(&item->conn->conn) && item->conn->link == link) cci__sisci_check_linger(item->conn);
+    cci__sisci_free_item(ep, item);
+}
+
+static void cci__sisci_add_item(cci__sisci_link *link, cci__sisci_item *item) {
+    cci__sisci_watch_time(link);
+    if (!link->time.fresh_item) link->time.fresh_item = item;
+    *link->items_tail = item;
+    link->items_tail = &item->next;
+    link->is_busy |= CCI__SISCI_HAS_WORK;
+}
+
+/* An RMA without a message completes at once, unless operations of an ordered connection are before it. */
+static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
+    op->item = NULL;
+    op->status = status;
+    op->posted = 1;
+    op->end = link->out.head;
+    if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->sibling.next == &op->sibling)
+        cci__sisci_complete(ep, op, status);
+}
+
+/* The first item of the queue; 0 if it has to wait. */
+static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
+    struct iovec piece;
+    int is_posted;
+    if (item->is_rma && !cci__sisci_move(ep, link, item)) return 0;
+    if (item->status == CCI_SUCCESS && item->has_message) {
+        piece.iov_base = (void *)(uintptr_t)item->data;
+        piece.iov_len = item->length;
+        CCI__WAKES(ep->wake_word = item->is_wake ? CCI__SISCI_WAKE : 0);
+        is_posted = cci__sisci_post_message(link, item->conn, &piece, 1, item->length, item->op);
+        CCI__WAKES(ep->wake_word = 0);
+        if (!is_posted) return 0;
+        if (item->op) item->op->item = NULL;
+    } else if (item->op) {
+        cci__sisci_end_rma(ep, link, item->op, item->status);
+    }
+    return 1;
+}
+
+static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
+    if (link->state != CCI__SISCI_OPEN || !cci__sisci_send_control(ep, link)) return;
+    while (link->items) {
+        if (!cci__sisci_is_dead(link->items) && !cci__sisci_do_item(ep, link, link->items)) return;
+        cci__sisci_pop_item(ep, link);
+    }
+}
+
+/* Completes what the peer is known to have consumed. While it has ended connections whose records we have not seen,
+ * nobody knows whether it took what it consumed. */
+static void cci__sisci_complete_consumed(cci__sisci *ep, cci__sisci_link *link) {
+    if (cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 4) != link->conns.peer_disconnects) return;
+    while (!cci__list_empty(&link->ops)) {
+        cci__sisci_op *op = CCI__CONTAINER(link->ops.next, cci__sisci_op, node);
+        if (!op->posted || (int32_t)(link->out.acknowledged - op->end) < 0) return;
+        cci__sisci_complete(ep, op, op->status);
+    }
+}
+
+static void cci__sisci_complete_acknowledged(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_read_ack(link);
+    cci__sisci_complete_consumed(ep, link);
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-receive
+ *
+ * What lies in an inbox is read once, checked, and used as it was read; a peer that writes what no peer writes loses
+ * its link. A record is consumed when `tail` has passed it. One that needs what the program holds (a buffer, an event)
+ * is not consumed: it stays, with all behind it, and the peer is told so. Long messages are read in place, in a block
+ * of the inbox that goes back to the peer when the event is returned; while the program holds half of the blocks, they
+ * are copied.
+ *   The walk: cci__sisci_receive(), for each record the short way or the function of its type, the acknowledgement.
+ * ================================================================================================================== */
+
+static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *event) {
+    ep->received_total++;
+    cci_evq_post(&ep->received, event);
+}
+
+/* A message has come with word of what the peer had consumed when it sent it: that is told first, since the message
+ * may be the answer. */
+static inline void cci__sisci_note_ack_of_message(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
+    cci__sisci_note_ack(link, ack);
+    if (!cci__list_empty(&link->ops)) cci__sisci_complete_consumed(ep, link);
+}
+
+static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
+    uint32_t place;
+    if (!link->out.base) return;
+    place = CCI__SISCI_AT_RETURNS + 4 * (link->inbox.given_back % CCI__SISCI_RETURNS);
+    link->inbox.given_back++;
+    cci__sisci_write_word(link, place, (link->inbox.given_back & 0xffffffu) << 8 | block);
+    cci__sisci_touch_lightly(link);
+}
+
+/* What is in a record, copied out of shared memory. */
+typedef struct cci__sisci_record {
+    const uint8_t *data;                   /* its bytes, in shared memory */
+    uint32_t type, length, to, ack, lines; /* as it says; `to` is a connection, `ack` how far the peer has consumed */
+    int is_cancelled;                      /* it is not to be delivered */
+} cci__sisci_record;
+
+enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED, CCI__SISCI_LATER };
+
+/* A message waits for the program. */
+static inline void cci__sisci_deliver(cci__sisci *ep, cci__sisci_conn *conn, cci_evq_event_t *event) {
+    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
+    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
+    cci__sisci_post_received(ep, event);
+}
+
+/* Tells the peer that a message which it has cancelled was not delivered, before it can see that it is consumed; 0
+ * if there is no room. */
+static int cci__sisci_report_dropped(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
+    uint32_t head[4] = {0, 0, 0, 0};
+    head[2] = end;
+    if (link->state != CCI__SISCI_OPEN) return 1;
+    if (!cci__sisci_has_room(link, 2 * cci__sisci_lines(sizeof head))) return 0;
+    cci__sisci_write_word(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
+    return cci__sisci_post(link, CCI__SISCI_DROPPED, conn->conn.peer_index, head, sizeof head, NULL, 0);
+}
+
+/* The peer has not delivered what we cancelled: on an ordered connection, the message that ends there and all behind
+ * it. */
+static void cci__sisci_receive_dropped(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
+    cci_list_t *at;
+    link->conns.peer_disconnects++;
+    for (at = link->ops.next; conn && at != &link->ops; at = at->next) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (op->conn == conn && op->is_cancelled && op->status == CCI_SUCCESS &&
+            (op->end == end || (conn->conn.pub.attribute == CCI_CONN_ATTR_RO && (int32_t)(op->end - end) > 0)))
+            op->status = CCI_ERR_RNR;
+    }
+}
+
+/* An event for a message, with a buffer unless the message stays where it is; NULL if there is none. */
+static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_place) {
+    cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
+    if (CCI__UNLIKELY(!event) && cci__sisci_add_recv(ep)) event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
+    if (event && !in_place && (event->buffer = cci__sisci_alloc_buffer(ep)) == NULL) {
+        cci_evq_return_event(&ep->base.evq, event);
+        event = NULL;
+    }
+    if (event) {
+        event->state = 0;
+        event->owner = NULL;
+    }
+    return event;
+}
+
+/* Nobody is to get the message. */
+static int cci__sisci_is_unwanted(const cci__sisci_conn *conn, const cci__sisci_record *record) {
+    return conn->ended || conn->in_gap || record->is_cancelled || record->length > conn->conn.pub.max_send_size ||
+           CCI__LINGERS(&conn->conn) || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN);
+}
+
+/* A message for the program. */
+static int cci__sisci_receive_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
+    cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
+    uint32_t block = 0;
+    int is_block = record->type == CCI__SISCI_BLOCK, in_place;
+    const uint8_t *data = record->data;
+    cci_evq_event_t *event;
+    if (is_block) {
+        memcpy(&block, data, sizeof block);
+        if (block >= ep->device.block_count || link->inbox.block_held[block]) {
+            cci__sisci_lose(link);
+            return CCI__SISCI_TAKEN;
+        }
+        data = link->inbox.blocks + (size_t)block * ep->pools.stride;
+    }
+    if (conn && record->is_cancelled) {
+        if (!conn->in_gap && !cci__sisci_report_dropped(link, conn, link->in.tail + record->lines)) {
+            link->stall.is_answering = 1;
+            return CCI__SISCI_STALLED;
+        }
+        conn->in_gap = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
+    }
+    if (!conn || cci__sisci_is_unwanted(conn, record)) {
+        if (is_block) cci__sisci_give_back(link, block);
+        return CCI__SISCI_TAKEN;
+    }
+    in_place = is_block && !link->peer.is_foreign && link->inbox.held < ep->device.block_count / 2;
+    event = cci__sisci_message_event(ep, in_place);
+    if (!event) {
+        if (cci__conn_is_reliable(&conn->conn)) return CCI__SISCI_STALLED;
+        if (is_block) cci__sisci_give_back(link, block);
+        return CCI__SISCI_TAKEN;
+    }
+    if (in_place) {
+        event->owner = link;
+        event->state = block + 1;
+        link->inbox.block_held[block] = 1;
+        link->inbox.held++;
+    } else if (is_block) {
+        memcpy(event->buffer->data, data, record->length);
+        cci__sisci_give_back(link, block);
+    } else {
+        cci__sisci_get(data, event->buffer->data, record->length);
+    }
+    event->base.pub.recv.ptr = in_place ? data : event->buffer->data;
+    event->base.pub.recv.type = CCI_EVENT_RECV;
+    event->base.pub.recv.len = record->length;
+    cci__sisci_note_ack_of_message(ep, link, record->ack);
+    cci__sisci_deliver(ep, conn, event);
+    return CCI__SISCI_TAKEN;
+}
+
+/* There is no room for a request: its client may ask again, and nobody behind it has to wait. */
+static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t client, int has_buffer) {
+    uint32_t head[4] = {0, 0, 0, CCI__SISCI_BUSY};
+    if (!cci__sisci_post(link, CCI__SISCI_REJECT, client, head, sizeof head, NULL, 0)) {
+        link->stall.is_answering = 1;
+        return CCI__SISCI_STALLED;
+    }
+    if ((ep->refusals & (ep->refusals + 1)) == 0) { /* not each of many */
+        cci_log(CCI_LOG_WARN, has_buffer
+                                  ? "sisci: a client has to wait: there is no memory for another connection"
+                                  : "sisci: a client has to wait: the program has too many requests or messages");
+    }
+    ep->refusals++;
+    return CCI__SISCI_TAKEN;
+}
+
+/* What the peer's inbox says about its endpoint. */
+static const char *cci__sisci_peer_uri(const cci__sisci_link *link, char *text) {
+    if (link->peer.card.service == 0) return NULL;
+    snprintf(text, CCI__SISCI_URI, "sisci://%lu:%lu", (unsigned long)link->peer.node,
+             (unsigned long)link->peer.card.service);
+    return text;
+}
+
+static int cci__sisci_receive_request(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record,
+                                      const uint32_t *head) {
+    cci_evq_buffer_t *buffer;
+    cci_evq_event_t *event;
+    cci__sisci_conn *conn;
+    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_LATER_LINE]; /* whole lines are copied */
+    uint32_t length = record->length - 16;
+    if (length > CCI_CONN_REQ_LEN || head[2] > CCI_CONN_ATTR_UU) {
+        cci__sisci_lose(link);
+        return CCI__SISCI_TAKEN;
+    }
+    if (link->state != CCI__SISCI_OPEN) return CCI__SISCI_TAKEN; /* nobody is there to be answered */
+    buffer = ep->requests < CCI__SISCI_REQUESTS ? cci__sisci_alloc_buffer(ep) : NULL;
+    event = buffer ? cci__endpoint_event(&ep->base) : NULL;
+    conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
+    if (!conn) {
+        if (event) cci_evq_return_event(&ep->base.evq, event);
+        if (buffer) cci_evq_release_buffer(&ep->base.evq, buffer);
+        return cci__sisci_refuse(ep, link, head[0], buffer != NULL);
+    }
+    conn->conn.peer_index = head[0];
+    conn->conn.state = CCI_CONN_REQUESTED;
+    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->peer.card.max_send_size);
+    cci__list_append(&link->conns.asked, &conn->state_node);
+    cci__sisci_get(record->data, bytes, record->length);
+    memcpy(buffer->data, bytes + 16, length);
+    event->buffer = buffer;
+    event->owner = conn;
+    event->state = 0;
+    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
+    event->base.pub.request.data_len = length;
+    event->base.pub.request.data_ptr = length ? buffer->data : NULL;
+    event->base.pub.request.attribute = (cci_conn_attribute_t)head[2];
+    event->base.pub.request.peer_uri = cci__sisci_peer_uri(link, (char *)buffer->data + CCI_CONN_REQ_LEN);
+    ep->requests++;
+    cci_evq_post(&ep->base.evq.urgent, event);
+    return CCI__SISCI_TAKEN;
+}
+
+/* The client has given up. */
+static void cci__sisci_receive_cancel(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
+    cci_list_t *at;
+    for (at = link->conns.asked.next; at != &link->conns.asked; at = at->next) {
+        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, state_node);
+        if (conn->conn.peer_index != head[0]) continue;
+        if (conn->conn.state == CCI_CONN_REQUESTED) {
+            conn->cancelled = 1;
+        } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
+            cci__sisci_close_conn(ep, conn);
+        }
+        return;
+    }
+}
+
+/* The peer has ended a connection; it had consumed as much as `mark` then, and will take nothing else. */
+static void cci__sisci_mark_ops(cci__sisci_conn *conn, uint32_t mark) {
+    cci_list_t *at = conn->ops;
+    while (at) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, sibling);
+        if (!op->posted || (op->has_record && (int32_t)(op->end - mark) > 0)) op->status = CCI_ERR_DISCONNECTED;
+        at = at->next == conn->ops ? NULL : at->next;
+    }
+}
+
+static void cci__sisci_receive_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
+                                          const uint32_t *head) {
+    link->conns.peer_disconnects++;
+    if (!conn) return;
+    if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
+        cci__sisci_close_conn(ep, conn);
+        return;
+    }
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) return;
+    cci__notices_forget(&ep->base.notices, &conn->conn, 1);
+    conn->conn.state = CCI_CONN_BROKEN;
+    cci__sisci_mark_ops(conn, head[2]);
+    while (conn->ops) {
+        cci__sisci_op *op = CCI__CONTAINER(conn->ops, cci__sisci_op, sibling);
+        cci__sisci_fail_op(ep, link, op, op->status);
+    }
+    cci__sisci_end_conn(ep, conn, head[3] == 0 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED);
+}
+
+/* The server is busy: it will be asked again. */
+static void cci__sisci_try_later(cci__sisci *ep, cci__sisci_conn *conn) {
+    uint64_t at_ns = cci__sci_now() + cci_conn_retry_ns(conn->conn.tries);
+    conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries + 1u, 200);
+    conn->waits = 1;
+    cci__timer_arm(&ep->base.wheel, &conn->conn.timer, cci__min64(at_ns, conn->conn.deadline_ns));
+}
+
+static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
+    conn->waits = 0;
+    cci__timer_arm(&ep->base.wheel, &conn->conn.timer, conn->conn.deadline_ns);
+    cci__sisci_queue_control(ep, conn, CCI__SISCI_REQUEST);
+}
+
+/* Posts the outcome of cci_connect(), with the data that its record has. */
+static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record, int status) {
+    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_LATER_LINE]; /* whole lines are copied */
+    cci_conn_answer_t *answer = conn->data;
+    cci_evq_event_t *event = conn->event;
+    uint32_t length = record->length - 16;
+    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, status);
+    if (length == 0) {
+        cci__sisci_drop_data(ep, conn);
+        return;
+    }
+    conn->data = NULL;
+    cci__sisci_get(record->data, bytes, record->length);
+    memcpy(answer + 1, bytes + 16, length);
+    cci__list_append(&ep->base.told, &answer->node);
+    event->base.pub.connect.data_ptr = answer + 1;
+    event->base.pub.connect.data_len = length;
+}
+
+/* The server has accepted. */
+static void cci__sisci_receive_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
+                                      const cci__sisci_record *record, const uint32_t *head) {
+    conn->conn.peer_index = head[0];
+    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->peer.card.max_send_size);
+    cci__sisci_opened(ep, conn);
+    cci__sisci_answered(ep, conn, record, CCI_SUCCESS);
+    cci__sisci_queue_control(ep, conn, CCI__SISCI_CONFIRM);
+}
+
+/* The server has rejected, or is busy. */
+static void cci__sisci_receive_reject(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record,
+                                      const uint32_t *head) {
+    if (head[3] == CCI__SISCI_BUSY) {
+        cci__sisci_try_later(ep, conn);
+        return;
+    }
+    cci__sisci_answered(ep, conn, record, CCI_ECONNREFUSED);
+    cci__sisci_close_conn(ep, conn);
+}
+
+/* ACCEPT or REJECT. */
+static void cci__sisci_receive_answer(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
+                                      const cci__sisci_record *record, const uint32_t *head) {
+    if (record->length - 16 > CCI_CONN_REQ_LEN) {
+        cci__sisci_lose(link);
+        return;
+    }
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) return;
+    if (record->type == CCI__SISCI_ACCEPT)
+        cci__sisci_receive_accept(ep, link, conn, record, head);
+    else
+        cci__sisci_receive_reject(ep, conn, record, head);
+}
+
+static int cci__sisci_receive_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
+    cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
+    uint32_t head[4];
+    if (record->length < sizeof head) {
+        cci__sisci_lose(link);
+        return CCI__SISCI_TAKEN;
+    }
+    memcpy(head, record->data, sizeof head);
+    switch (record->type) {
+    case CCI__SISCI_REQUEST: return cci__sisci_receive_request(ep, link, record, head);
+    case CCI__SISCI_CANCEL: cci__sisci_receive_cancel(ep, link, head); break;
+    case CCI__SISCI_ACCEPT:
+    case CCI__SISCI_REJECT: cci__sisci_receive_answer(ep, link, conn, record, head); break;
+    case CCI__SISCI_CONFIRM:
+        if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
+            cci__list_remove(&conn->state_node);
+            cci__list_init(&conn->state_node);
+            cci__sisci_opened(ep, conn);
+            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_SUCCESS);
+        }
+        break;
+    case CCI__SISCI_DISCONNECT: cci__sisci_receive_disconnect(ep, link, conn, head); break;
+    case CCI__SISCI_MAP_REQUEST: cci__sisci_receive_map_request(ep, link, head); break;
+    case CCI__SISCI_DROPPED: cci__sisci_receive_dropped(link, conn, head[2]); break;
+    case CCI__SISCI_RESUME:
+        if (conn) conn->in_gap = 0;
+        break;
+    default: break; /* a PING only wants to be consumed */
+    }
+    return CCI__SISCI_TAKEN;
+}
+
+/* Reads the next record's header once; 0 if there is none. */
+static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *record) {
+    uint32_t place = link->in.tail & (link->in.lines - 1), word;
+    const uint8_t *line = link->in.ring + (size_t)place * CCI__SISCI_LINE;
+    if (cci__sisci_load(line) != link->in.tail * 2 + 1) return 0;
+    word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
+    memcpy(&record->to, line + 8, 4);
+    memcpy(&record->ack, line + 12, 4);
+    record->type = word & 0xff;
+    record->is_cancelled = (word & CCI__SISCI_CANCELLED) != 0;
+    if (word & CCI__SISCI_ASKS) link->ep->is_asked = 1;
+    CCI__WAKES(if (word & CCI__SISCI_WAKE) link->ep->base.wakes.heard = 1);
+    record->length = word >> 16;
+    record->data = line + CCI__SISCI_HEADER;
+    record->lines = record->type == CCI__SISCI_PAD     ? link->in.lines - place
+                    : record->type == CCI__SISCI_BLOCK ? 1
+                                                       : cci__sisci_lines(record->length);
+    if (record->lines > link->in.lines - place || record->type == 0 || record->type > CCI__SISCI_RESUME) {
+        cci__sisci_lose(link);
+        return 0;
+    }
+    if (word & CCI__SISCI_LAST) record->lines = link->in.lines - place;
+    return 1;
+}
+
+/* Stores how far we have consumed, unless a record that went since has said it. */
+static void cci__sisci_acknowledge(cci__sisci_link *link) {
+    cci__list_remove(&link->due);
+    link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
+    if (link->acknowledged != link->in.tail) {
+        link->acknowledged = link->in.tail;
+        cci__sisci_write_word(link, CCI__SISCI_AT_ACK, link->in.tail);
+        cci__sisci_touch_lightly(link);
+    }
+}
+
+static void cci__sisci_acknowledge_all(cci__sisci *ep) {
+    ep->is_asked = 0;
+    while (!cci__list_empty(&ep->links.due))
+        cci__sisci_acknowledge(CCI__CONTAINER(ep->links.due.next, cci__sisci_link, due));
+}
+
+/* Where the next record will be. */
+static inline const uint8_t *cci__sisci_next_line(const cci__sisci_link *link) {
+    return link->in.ring + (size_t)(link->in.tail & (link->in.lines - 1)) * CCI__SISCI_LINE;
+}
+
+/* The connection that a short message is for, if it may just be taken. */
+static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
+    cci__sisci_conn *conn = link->conns.last;
+    if (!conn || cci__sisci_name(conn) != name) conn = link->conns.last = cci__sisci_find_conn(ep, link, name);
+    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->in_gap ? conn : NULL;
+}
+
+/* Takes a short message for which there is room, and nothing else: NULL if it has to go the long way. */
+static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_receive_short(cci__sisci *ep, cci__sisci_link *link,
+                                                                      const uint8_t *line) {
+    uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
+    uint32_t length = word >> 16, place = link->in.tail & (link->in.lines - 1), header[2];
+    cci_evq_event_t *event = ep->base.evq.free_events[CCI_EVQ_RECV];
+    cci_evq_buffer_t *buffer = ep->base.evq.free_buffers;
+    cci__sisci_conn *conn;
+    int is_one = length <= CCI__SISCI_FIRST_LINE; /* line */
+    if ((word & (0xff | CCI__SISCI_CANCELLED | CCI__SISCI_WAKE)) != CCI__SISCI_MESSAGE ||
+        length > CCI__SISCI_FIRST_LINE + CCI__SISCI_LATER_LINE || (!is_one && place + 1 == link->in.lines) || !event ||
+        !buffer || ep->base.evq.recv_out >= ep->base.evq.recv_limit)
+        return NULL;
+    memcpy(header, line + 8, sizeof header);
+    conn = cci__sisci_open_conn_of(ep, link, header[0]);
+    if (!conn || length > conn->conn.pub.max_send_size) return NULL;
+    (void)cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
+    (void)cci_evq_take_buffer(&ep->base.evq);
+    event->buffer = buffer;
+    event->owner = NULL;
+    memcpy(buffer->data, line + CCI__SISCI_HEADER,
+           CCI__SISCI_FIRST_LINE); /* whole lines: constant lengths need no call */
+    if (!is_one) memcpy(buffer->data + CCI__SISCI_FIRST_LINE, line + CCI__SISCI_LINE + 4, CCI__SISCI_LATER_LINE);
+    event->base.pub.recv.type = CCI_EVENT_RECV;
+    event->base.pub.recv.len = length;
+    event->base.pub.recv.ptr = buffer->data;
+    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
+    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
+    cci__sisci_note_ack_of_message(ep, link, header[1]);
+    if (word & CCI__SISCI_ASKS) ep->is_asked = 1;
+    link->in.tail += CCI__UNLIKELY(word & CCI__SISCI_LAST) ? link->in.lines - place : is_one ? 1 : 2;
+    return event;
+}
+
+/* Asks for a line of memory that will be written soon. */
+static inline void cci__sisci_prefetch_own(const uint8_t *line) {
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0"
+                     :
+                     : "m"(*line)); /* compilers know it only by special order; old processors ignore it */
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
+/* What comes first after a pause is often answered at once. The peer polls the lines where the answer will be: to
+ * take them from it costs as much as the message's way here, and is over when the program has made up its mind. */
+static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
+    const uint8_t *line = link->out.ring + (size_t)(link->out.head & (link->out.lines - 1)) * CCI__SISCI_LINE;
+    if (!link->mirror) {
+        cci__sisci_prefetch_own(line);
+        cci__sisci_prefetch_own(line + CCI__SISCI_LINE);
+    }
+}
+
+/* The next record waits for the program, or for space for an answer: the peer learns that, and how far we have got.
+ * What the peer has consumed counts from here: more is a reason to look again. */
+static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_read_ack(link);
+    if (!link->stall.is_answering && cci__list_empty(&link->stall.node)) {
+        ep->is_short = 1;
+        cci__list_append(&ep->links.stuck, &link->stall.node);
+    }
+    if (!cci__sisci_is_stuck(link)) {
+        link->stall.word = link->in.tail * 2 + 1;
+        cci__sisci_write_word(link, CCI__SISCI_AT_ACK + 8, link->stall.word);
+        cci__sisci_acknowledge(link);
+    }
+}
+
+/* What was taken is acknowledged with the next record, or when nothing comes; at once if much was taken before that.
+ * `begun` is where this began: lines that a record leaves out hurry nobody. */
+static inline void cci__sisci_schedule_ack(cci__sisci *ep, cci__sisci_link *link, uint32_t begun) {
+    if (CCI__UNLIKELY(begun - link->acknowledged > link->in.lines / 4)) {
+        cci__sisci_acknowledge(link);
+    } else if (!(link->is_busy & CCI__SISCI_IS_DUE)) {
+        cci__list_append(&ep->links.due, &link->due);
+        link->is_busy |= CCI__SISCI_IS_DUE;
+    }
+}
+
+/* Is it an RMA through slots, or an atomic? */
+static int cci__sisci_is_piece(const cci__sisci_record *record) {
+#ifndef CCI_NO_ATOMICS
+    if (record->type == CCI__SISCI_RMA_ATOMIC) return record->length >= sizeof(cci__sisci_bounce);
+#endif
+    return record->type == CCI__SISCI_RMA_WRITE || record->type == CCI__SISCI_RMA_READ;
+}
+
+/* 0: the peer writes nonsense. */
+static int cci__sisci_receive_piece(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
+    cci__sisci_bounce bounce;
+    if (record->length < sizeof bounce) {
+        cci__sisci_lose(link);
+        return 0;
+    }
+    memcpy(&bounce, record->data, sizeof bounce); /* it fits in one line */
+#ifndef CCI_NO_ATOMICS
+    if (record->type == CCI__SISCI_RMA_ATOMIC) {
+        cci__sisci_serve_atomic(ep, link, &bounce);
+        return 1;
+    }
+#endif
+    cci__sisci_serve_bounce(ep, link, record->type == CCI__SISCI_RMA_READ, &bounce);
+    return 1;
+}
+
+/* Consumes records, up to a batch, and schedules the acknowledgement; how many there were. */
+static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_record record;
+    cci_evq_event_t *event;
+    uint32_t begun = link->in.tail;
+    int count = 0, status = CCI__SISCI_TAKEN;
+    while (count < link->batch) {
+        const uint8_t *line = cci__sisci_next_line(link);
+        if (cci__sisci_load(line) != link->in.tail * 2 + 1) break;
+        if (link->batch == 1) cci__sisci_expect_answer(link);
+        event = cci__sisci_receive_short(ep, link, line);
+        if (event) {
+            cci__sisci_post_received(ep, event);
+            count++;
+            continue;
+        }
+        if (!cci__sisci_read_record(link, &record)) break;
+        link->stall.is_answering = 0;
+        if (record.type == CCI__SISCI_MESSAGE || record.type == CCI__SISCI_BLOCK) {
+            status = cci__sisci_receive_message(ep, link, &record);
+        } else if (cci__sisci_is_piece(&record)) {
+            if (!cci__sisci_receive_piece(ep, link, &record)) break;
+        } else if (record.type != CCI__SISCI_PAD) {
+            status = cci__sisci_receive_control(ep, link, &record);
+        }
+        if (status == CCI__SISCI_STALLED) break;
+        cci__sisci_note_ack(link, record.ack);
+        link->in.tail += record.lines;
+        count++;
+    }
+    if (CCI__UNLIKELY(status == CCI__SISCI_STALLED)) cci__sisci_stall(ep, link);
+    /* The first after a pause goes to the program at once: a look at the next one would take its line from the peer. */
+    link->batch = (uint8_t)(count < link->batch              ? 1
+                            : link->batch < CCI__SISCI_BATCH ? 2 * link->batch
+                                                             : CCI__SISCI_BATCH);
+    if (count > 0) {
+        if (status == CCI__SISCI_TAKEN) cci__sisci_schedule_ack(ep, link, begun);
+        if (link->told) { /* awake */
+            link->told = 0;
+            cci__sisci_write_word(link, CCI__SISCI_AT_SLEEP, 0);
+        }
+        link->is_watched = 0;
+        cci__sisci_make_hot(link);
+    }
+    return count;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-links
+ *
+ * How a link is made: the client makes its inbox, connects to the server's listener and leaves a connect record there;
+ * the server makes the other inbox; each connects to the other's and closes its own to everybody else; when both have
+ * done so, it is open. Each step is taken in cci__sisci_step_link(), when a callback has reported something or a time
+ * has come. Parts: inboxes; numbers and servers; the listener; joining; names that clients seek; the end of a link.
+ *   Invariant: a link is in `steps` while it is made or torn down, leads through an adapter, or a callback has reported
+ * something of it.
+ * ================================================================================================================== */
+
+static cci__sci_callback_action_t cci__sisci_on_listener(void *arg, cci__sci_remote_segment_t segment,
+                                                         cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    cci__sisci_link *link = (cci__sisci_link *)arg;
+    (void)segment;
+    return cci__sisci_report(link, &link->join.news.listener,
+                             reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
+}
+
+static cci__sci_callback_action_t cci__sisci_on_out(void *arg, cci__sci_remote_segment_t segment,
+                                                    cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    cci__sisci_link *link = (cci__sisci_link *)arg;
+    (void)segment;
+    return cci__sisci_report(link, &link->join.news.out, reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
+}
+
+static cci__sci_callback_action_t cci__sisci_on_marks(void *arg, cci__sci_remote_segment_t segment,
+                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    cci__sisci_link *link = (cci__sisci_link *)arg;
+    (void)segment;
+    return cci__sisci_report(link, &link->join.news.marks, reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK);
+}
+
+static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_segment_t segment,
+                                                   cci__sci_segment_cb_reason_t reason, unsigned int node,
+                                                   unsigned int adapter, cci__sci_error_t status) {
+    cci__sisci_link *link = (cci__sisci_link *)arg;
+    (void)segment, (void)node, (void)adapter, (void)status;
+    return cci__sisci_report(link, &link->join.news.attached, reason == CCI__SCI_CB_CONNECT);
+}
+
+/* Connections to the listener, and their ends, need no work. */
+static cci__sci_callback_action_t cci__sisci_on_visit(void *arg, cci__sci_local_segment_t segment,
+                                                      cci__sci_segment_cb_reason_t reason, unsigned int node,
+                                                      unsigned int adapter, cci__sci_error_t status) {
+    (void)arg, (void)segment, (void)reason, (void)node, (void)adapter, (void)status;
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static size_t cci__sisci_blocks_at(uint32_t lines) {
+    return ((size_t)CCI__SISCI_AT_RING + (size_t)lines * CCI__SISCI_LINE + 4095) & ~(size_t)4095;
+}
+
+static size_t cci__sisci_slots_at(uint32_t lines, uint32_t block_size, uint32_t block_count) {
+    return (cci__sisci_blocks_at(lines) + (size_t)block_size * block_count + 4095) & ~(size_t)4095;
+}
+
+static size_t cci__sisci_inbox_size(uint32_t lines, uint32_t block_size, uint32_t block_count) {
+    return cci__sisci_slots_at(lines, block_size, block_count) + (size_t)2 * CCI__SISCI_SLOTS * CCI__SISCI_SLOT_SIZE;
+}
+
+/* Makes our inbox and offers it; `in_id` 0: any number. */
+static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t in_id, uint32_t out_id) {
+    cci__sisci_card card;
+    cci__sci_error_t error;
+    uint32_t lines = ep->device.ring_bytes / CCI__SISCI_LINE;
+    size_t size = cci__sisci_inbox_size(lines, ep->pools.stride, ep->device.block_count);
+    link->inbox.id = in_id;
+    error = ep->far ? ep->far->make_inbox(link, size)
+                    : cci__sisci_make_segment(ep, &link->inbox.segment, &link->inbox.id, size, cci__sisci_on_in, link);
+    if (error != CCI__SCI_ERR_OK) return 0;
+    link->in.base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(link->inbox.segment, &link->inbox.map, 0,
+                                                                (unsigned int)size, NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        link->inbox.map = NULL;
+        link->in.base = NULL;
+        return 0;
+    }
+    link->outbox.id = out_id;
+    link->in.lines = lines;
+    link->in.ring = link->in.base + CCI__SISCI_AT_RING;
+    link->inbox.blocks = link->in.base + cci__sisci_blocks_at(lines);
+    link->inbox.slots = link->in.base + cci__sisci_slots_at(lines, ep->pools.stride, ep->device.block_count);
+    if (link->mirror) /* the kernel clears its shared memory; what a library gives may have been used before */
+        memset(link->in.base, 0, size);
+    memset(&card, 0, sizeof card);
+    card.magic = CCI__SISCI_MAGIC;
+    card.other_id = out_id;
+    card.ring_lines = lines;
+    card.block_size = ep->pools.stride;
+    card.block_count = ep->device.block_count;
+    card.slot_size = CCI__SISCI_SLOT_SIZE;
+    card.interrupt = ep->entrance.interrupt_number;
+    card.max_send_size = ep->base.max_send_size;
+    card.pid = (uint32_t)getpid();
+    card.region_count = CCI__SISCI_REGIONS;
+    card.region_size = sizeof(cci_rma_region_t);
+    card.sleeps = (uint32_t)cci__sisci_is_sleeper(ep);
+    card.probe_at = (uint64_t)(uintptr_t)&ep->probe;
+    card.probe = ep->probe;
+    card.regions_at = (uint64_t)(uintptr_t)ep->rma.regions;
+    card.service = ep->entrance.service;
+    card.mark = link->mark;
+    memcpy(link->in.base, &card, sizeof card);
+    return cci__sisci_offer(ep, link->inbox.segment);
+}
+
+/* Leaves the listener; a connect record that nobody has taken goes with us. */
+static void cci__sisci_leave_listener(cci__sisci_link *link) {
+    const cci__sci_functions *call = &link->ep->sci->call;
+    cci__sci_error_t error;
+    if (link->join.connect_record) {
+        uint64_t ours = (uint64_t)link->inbox.id << 32 | link->outbox.id;
+        (void)__atomic_compare_exchange_n(link->join.connect_record, &ours, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        link->join.connect_record = NULL;
+    }
+    if (link->join.listener_map) {
+        call->SCIUnmapSegment(link->join.listener_map, 0, &error);
+        link->join.listener_map = NULL;
+    }
+    if (link->join.listener_segment) {
+        call->SCIDisconnectSegment(link->join.listener_segment, 0, &error);
+        link->join.listener_segment = NULL;
+    }
+    link->join.news.listener = 0;
+}
+
+static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
+    cci__sci_error_t error;
+    if (link->peer.interrupt) {
+        link->ep->sci->call.SCIDisconnectInterrupt(link->peer.interrupt, 0, &error);
+        link->peer.interrupt = NULL;
+    }
+    link->peer.interrupt_is_due = 0;
+}
+
+static void cci__sisci_leave_marks(cci__sisci_link *link) {
+    const cci__sci_functions *call = &link->ep->sci->call;
+    cci__sci_error_t error;
+    if (link->peer.map) call->SCIUnmapSegment(link->peer.map, 0, &error);
+    if (link->peer.segment) call->SCIDisconnectSegment(link->peer.segment, 0, &error);
+    link->peer.map = NULL;
+    link->peer.segment = NULL;
+    link->peer.listener = NULL;
+}
+
+/* Takes down all that SISCI has of a link. */
+static void cci__sisci_tear_down(cci__sisci_link *link) {
+    const cci__sci_functions *call = &link->ep->sci->call;
+    cci__sci_error_t error;
+    cci__sisci_drop_views(link);
+    cci__sisci_leave_listener(link);
+    cci__sisci_leave_interrupt(link);
+    cci__sisci_leave_marks(link);
+    if (link->mirror) link->ep->far->end_mirror(link);
+    if (link->outbox.map) call->SCIUnmapSegment(link->outbox.map, 0, &error);
+    if (link->outbox.segment) call->SCIDisconnectSegment(link->outbox.segment, 0, &error);
+    if (link->inbox.map) call->SCIUnmapSegment(link->inbox.map, 0, &error);
+    if (link->inbox.segment) cci__sisci_remove_inbox(link);
+    cci__list_remove(&link->notify);
+    cci__list_init(&link->notify);
+    cci__list_remove(&link->due);
+    cci__list_init(&link->due);
+    cci__sisci_leave_time(link);
+    cci__list_remove(&link->stall.node);
+    cci__list_init(&link->stall.node);
+    link->outbox.map = link->inbox.map = NULL;
+    link->outbox.segment = NULL;
+    link->inbox.segment = NULL;
+    link->in.base = link->out.base = NULL;
+    link->watch = link->watched = 0;
+    link->notify_kind = 0;
+    link->is_watched = 0;
+    memset(&link->join.news, 0, sizeof link->join.news);
+}
+
+static void cci__sisci_end_handshake(cci__sisci *ep, const cci__sisci_link *link) {
+    if (link->state < CCI__SISCI_OPEN) {
+        ep->links.handshakes--;
+        ep->entrance.answers -= !link->is_client;
+    }
+}
+
+/* ---- links by their numbers, and by the servers to which they lead ---- */
+
+/* The number of a bit in our listener for a link; 0: there is none, or no memory. */
+static int cci__sisci_alloc_mark(cci__sisci *ep, cci__sisci_link *link) {
+    if (ep->marks.free == CCI__SISCI_NO_MARK && ep->marks.count == ep->marks.capacity) {
+        uint32_t capacity = ep->marks.capacity ? 2 * ep->marks.capacity : 64;
+        cci__sisci_mark *more =
+            capacity <= CCI__SISCI_MARKS ? (cci__sisci_mark *)cci_alloc(capacity * sizeof *more) : NULL;
+        if (!more) return 0;
+        if (ep->marks.of) {
+            memcpy(more, ep->marks.of, ep->marks.count * sizeof *more);
+            cci_release(ep->marks.of);
+        }
+        ep->marks.of = more;
+        ep->marks.capacity = capacity;
+    }
+    link->mark = ep->marks.free;
+    if (link->mark == CCI__SISCI_NO_MARK)
+        link->mark = ep->marks.count++;
+    else
+        ep->marks.free = ep->marks.of[link->mark].next_free;
+    ep->marks.of[link->mark].link = link;
+    return 1;
+}
+
+static void cci__sisci_free_mark(cci__sisci *ep, const cci__sisci_link *link) {
+    if (link->mark != CCI__SISCI_NO_MARK) {
+        ep->marks.of[link->mark].link = NULL;
+        ep->marks.of[link->mark].next_free = ep->marks.free;
+        ep->marks.free = link->mark;
+    }
+}
+
+static cci__sisci_link **cci__sisci_bucket(const cci__sisci *ep, uint32_t node, uint32_t service) {
+    uint32_t hash = (service ^ node << 16) * UINT32_C(2654435769);
+    return &ep->servers.bucket[(hash >> 8) & (ep->servers.buckets - 1)];
+}
+
+static void cci__sisci_note_server(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_link **at = cci__sisci_bucket(ep, link->peer.node, link->join.service);
+    link->same = *at;
+    *at = link;
+    ep->servers.count++;
+}
+
+static void cci__sisci_forget_server(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_link **at =
+        link->is_client && ep->servers.bucket ? cci__sisci_bucket(ep, link->peer.node, link->join.service) : NULL;
+    while (at && *at && *at != link) at = &(*at)->same;
+    if (at && *at) {
+        *at = link->same;
+        ep->servers.count--;
+    }
+}
+
+/* Sees that there are at least as many buckets as links; 0: there is no memory for the first. */
+static int cci__sisci_grow_buckets(cci__sisci *ep) {
+    uint32_t count = ep->servers.buckets ? 2 * ep->servers.buckets : 16, old_count = ep->servers.buckets, i;
+    cci__sisci_link **old = ep->servers.bucket, **more;
+    if (ep->servers.count < old_count) return 1;
+    more = (cci__sisci_link **)cci_alloc(count * sizeof *more);
+    if (!more) return old != NULL;
+    memset(more, 0, count * sizeof *more);
+    ep->servers.bucket = more;
+    ep->servers.buckets = count;
+    ep->servers.count = 0;
+    for (i = 0; i < old_count; i++) {
+        cci__sisci_link *link, *next;
+        for (link = old[i]; link; link = next) {
+            next = link->same;
+            cci__sisci_note_server(ep, link);
+        }
+    }
+    cci_release(old);
+    return 1;
+}
+
+static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
+    while (link->items) cci__sisci_pop_item(ep, link);
+    cci__sisci_tear_down(link);
+    cci__sisci_make_cold(link);
+    cci__sisci_end_handshake(ep, link);
+    if (link->mirror) ep->far->release_mirror(link->mirror);
+    cci__sisci_forget_server(ep, link);
+    cci__sisci_free_mark(ep, link);
+    cci__list_remove(&link->node);
+    cci__list_remove(&link->step);
+    cci__list_remove(&link->idle);
+    cci_release(link->memory);
+}
+
+static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
+    void *memory = cci_alloc(sizeof(cci__sisci_link) + CCI__SISCI_LINE);
+    cci__sisci_link *link;
+    if (!memory) return NULL;
+    link = (cci__sisci_link *)cci__sisci_align(memory);
+    memset(link, 0, sizeof *link);
+    link->memory = memory;
+    link->mark = CCI__SISCI_NO_MARK;
+    if (!ep->far && !cci__sisci_alloc_mark(ep, link)) {
+        cci_release(memory);
+        return NULL;
+    }
+    link->ep = ep;
+    link->items_tail = &link->items;
+    link->batch = 1;
+    cci__list_init(&link->notify);
+    cci__list_init(&link->due);
+    cci__list_init(&link->step);
+    cci__list_init(&link->time.node);
+    cci__list_init(&link->stall.node);
+    cci__list_init(&link->idle);
+    cci__list_init(&link->ops);
+    cci__list_init(&link->conns.control);
+    cci__list_init(&link->conns.asked);
+    cci__list_init(&link->conns.silent);
+    link->conns.first = CCI__CONN_NONE;
+    cci__list_append(&ep->links.cold, &link->node);
+    cci__sisci_add_to_steps(link);
+    ep->links.only = NULL;
+    link->is_client = is_client;
+    ep->entrance.answers += !is_client;
+    ep->links.handshakes++;
+    return link;
+}
+
+/* Begins, or begins again, to connect to the server's listener. */
+static void cci__sisci_connect_listener(cci__sisci *ep, cci__sisci_link *link) {
+    uint32_t out_id = (uint32_t)cci__sci_random() | 1;
+    cci__sisci_tear_down(link);
+    link->state = CCI__SISCI_CONNECTING;
+    link->join.retry_ns = CCI__NEVER;
+    link->join.knows_name = 0;
+    if (!cci__sisci_make_inbox(ep, link, 0, out_id)) {
+        link->join.retry_ns = cci__sci_now() + 100 * CCI__MS;
+        return;
+    }
+    if (!cci__sisci_connect_segment(link, &link->join.listener_segment, link->join.service, cci__sisci_on_listener,
+                                    link))
+        link->join.retry_ns = cci__sci_now() + 20 * CCI__MS;
+}
+
+/* The link to a server, made when there is none. */
+static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32_t service) {
+    cci__sisci_link *link = ep->servers.bucket ? *cci__sisci_bucket(ep, node, service) : NULL;
+    while (link && (link->join.service != service || link->peer.node != node)) link = link->same;
+    if (link) return link;
+    link = cci__sisci_grow_buckets(ep) ? cci__sisci_new_link(ep, 1) : NULL;
+    if (link) {
+        link->peer.node = node;
+        link->join.service = service;
+        cci__sisci_note_server(ep, link);
+        cci__sisci_connect_listener(ep, link);
+        ep->rounds = 0;
+    }
+    return link;
+}
+
+/* The server has another version: its clients are refused. */
+static void cci__sisci_refuse_version(cci__sisci *ep, const cci__sisci_link *link) {
+    cci__sisci_conn *conn;
+    cci_log(CCI_LOG_ERROR, "sisci: the server has another version of cci_sisci.h");
+    while ((conn = cci__sisci_conn_at(ep, link->conns.first)) != NULL) {
+        cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
+        cci__sisci_close_conn(ep, conn);
+    }
+}
+
+/* Where a client that seeks a name is, NULL if it seeks none. */
+static cci_conn_seek_t *cci__sisci_seek_of(const cci__sisci_conn *conn) {
+    int asks = conn->conn.is_client && conn->conn.state == CCI_CONN_CONNECTING && !conn->closing;
+    cci_conn_answer_t *copy = asks ? conn->data : NULL;
+    return copy && copy->token ? (cci_conn_seek_t *)(void *)((uint8_t *)(copy + 1) + CCI_CONN_REQ_LEN) : NULL;
+}
+
+/* The listener has told its server's name, perhaps another than before: those who seek one look at it in the next
+ * round. */
+static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_conn *conn;
+    for (conn = cci__sisci_conn_at(ep, link->conns.first); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
+        if (!cci__sisci_seek_of(conn)) continue;
+        cci__list_remove(&conn->node); /* nothing is asked before */
+        cci__list_init(&conn->node);
+        conn->waits = 1;
+        cci__timer_arm(&ep->base.wheel, &conn->conn.timer, ep->base.now_ns);
+    }
+}
+
+/* Leaves the numbers of both inboxes at the listener; 0 if there is no room. */
+static int cci__sisci_leave_connect_record(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sci_error_t error;
+    cci__sisci_listener *listener = (cci__sisci_listener *)(uintptr_t)ep->sci->call.SCIMapRemoteSegment(
+        link->join.listener_segment, &link->join.listener_map, 0, CCI__SISCI_LISTENER_SIZE, NULL, 0, &error);
+    uint64_t ours = (uint64_t)link->inbox.id << 32 | link->outbox.id;
+    uint32_t i;
+    if (error != CCI__SCI_ERR_OK || cci__sisci_load(&listener->magic) != CCI__SISCI_MAGIC) {
+        if (error != CCI__SCI_ERR_OK)
+            link->join.listener_map = NULL;
+        else if (cci__sisci_load(&listener->magic) >> 8 == CCI__SISCI_MAGIC >> 8)
+            cci__sisci_refuse_version(ep, link);
+        return 0;
+    }
+    link->join.name = cci__sisci_load_long(&listener->name);
+    link->join.knows_name = 1;
+    cci__sisci_seek_all(ep, link);
+    if (ep->far) return ep->far->leave_connect_record(link, listener);
+    cci__sisci_note_owner(link);
+    for (i = 0; i < CCI__SISCI_CONNECT_RECORDS && !link->join.connect_record; i++) {
+        uint64_t none = 0;
+        if (__atomic_compare_exchange_n(&listener->connect_record[i], &none, ours, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            link->join.connect_record = &listener->connect_record[i];
+    }
+    /* also when others have been killed before this line */
+    (void)__atomic_fetch_add(&listener->count, 1, __ATOMIC_ACQ_REL);
+    if (link->join.connect_record) {
+        cci__sisci_connect_interrupt(link, cci__sisci_load(&listener->interrupt));
+        link->peer.interrupt_is_due = 1;
+    }
+    return link->peer.interrupt != NULL;
+}
+
+static void cci__sisci_join(cci__sisci_link *link, uint64_t now_ns) {
+    cci__sisci_leave_listener(link);
+    link->state = CCI__SISCI_JOINING;
+    link->join.retry_ns = now_ns + CCI__SISCI_HANDSHAKE_NS;
+    if (!cci__sisci_connect_segment(link, &link->outbox.segment, link->outbox.id, cci__sisci_on_out, link))
+        link->join.news.out = -1;
+}
+
+/* A client has left a connect record. */
+static void cci__sisci_answer_connect_record(cci__sisci *ep, uint32_t node, uint32_t client_id, uint32_t server_id) {
+    cci__sisci_link *link = client_id && server_id ? cci__sisci_new_link(ep, 0) : NULL;
+    if (!link) return;
+    link->peer.node = node;
+    if (!cci__sisci_make_inbox(ep, link, server_id, client_id)) {
+        cci__sisci_free_link(ep, link);
+        return;
+    }
+    cci__sisci_join(link, cci__sci_now());
+}
+
+/* Takes the connect records that are there; the rest waits while many are being answered. */
+static void cci__sisci_look_at_listener(cci__sisci *ep) {
+    uint32_t count = cci__sisci_load(&ep->entrance.listener->count), i;
+    if (count == ep->entrance.connect_records) return;
+    for (i = 0; i < CCI__SISCI_CONNECT_RECORDS; i++) {
+        uint64_t connect_record;
+        if (ep->entrance.answers >= CCI__SISCI_ANSWERS) return;
+        connect_record = __atomic_exchange_n(&ep->entrance.listener->connect_record[i], 0, __ATOMIC_ACQ_REL);
+        if (connect_record)
+            cci__sisci_answer_connect_record(ep, CCI__SCI_NODE, (uint32_t)(connect_record >> 32),
+                                             (uint32_t)connect_record);
+    }
+    if (!ep->far || ep->far->look_at_connect_records(ep)) ep->entrance.connect_records = count;
+}
+
+/* Can the kernel copy from the peer's memory to ours? */
+static int cci__sisci_try_vm(const cci__sisci_link *link) {
+    uint64_t seen = 0;
+    struct iovec here, there;
+    uint8_t mode = link->ep->device.rma_mode;
+    if (!cci__sisci_is_owner(link) || (mode != CCI__SISCI_RMA_AUTO && mode != CCI__SISCI_RMA_COPY) ||
+        link->peer.card.region_size != sizeof(cci_rma_region_t))
+        return 0;
+    here.iov_base = &seen;
+    there.iov_base = (void *)(uintptr_t)link->peer.card.probe_at;
+    here.iov_len = there.iov_len = sizeof seen;
+    return syscall(SYS_process_vm_readv, (pid_t)link->peer.card.pid, &here, 1UL, &there, 1UL, 0UL) ==
+               (long)sizeof seen &&
+           seen == link->peer.card.probe;
+}
+
+/* May a peer's inbox be what its card says? */
+static int cci__sisci_is_valid(const cci__sisci_card *card, uint32_t our_id) {
+    return card->magic == CCI__SISCI_MAGIC && card->other_id == our_id && card->ring_lines >= 64 &&
+           card->ring_lines <= 65536 && (card->ring_lines & (card->ring_lines - 1)) == 0 && card->block_count > 0 &&
+           card->block_count <= CCI__SISCI_BLOCKS && card->block_size >= 64 && card->block_size <= 65536 &&
+           (card->block_size & 63) == 0 && card->max_send_size <= card->block_size && card->max_send_size > 0 &&
+           card->slot_size == CCI__SISCI_SLOT_SIZE;
+}
+
+/* The peer's inbox is connected: maps it, and believes nothing that it says. */
+static int cci__sisci_map_out(cci__sisci_link *link) {
+    const cci__sci_functions *call = &link->ep->sci->call;
+    cci__sisci_card *card = &link->peer.card;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    unsigned int size = call->SCIGetRemoteSegmentSize(link->outbox.segment), i;
+    size_t used;
+    if (size < CCI__SISCI_AT_RING) return 0;
+    link->out.base = (uint8_t *)(uintptr_t)call->SCIMapRemoteSegment(link->outbox.segment, &link->outbox.map, 0, size,
+                                                                     NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        link->outbox.map = NULL;
+        link->out.base = NULL;
+        return 0;
+    }
+    for (i = 0; i < sizeof *card / 4; i++) { /* an adapter takes loads of whole words best */
+        uint32_t word = cci__sisci_load(link->out.base + 4 * (size_t)i);
+        memcpy((uint8_t *)card + 4 * (size_t)i, &word, sizeof word);
+    }
+    if (!cci__sisci_is_valid(card, link->inbox.id)) return 0;
+    used = cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count);
+    if (used > size || (link->mirror && !link->ep->far->begin_mirror(link, used))) return 0;
+    link->peer.mark = card->mark;
+    link->peer.sleeps = card->sleeps != 0;
+    link->out.lines = card->ring_lines;
+    link->out.ring = link->out.base + CCI__SISCI_AT_RING;
+    link->outbox.blocks = link->out.base + cci__sisci_blocks_at(card->ring_lines);
+    link->outbox.slots = link->out.base + cci__sisci_slots_at(card->ring_lines, card->block_size, card->block_count);
+    for (i = 0; i < card->block_count; i++) link->outbox.free_block[i] = (uint8_t)(card->block_count - 1 - i);
+    link->outbox.free_count = card->block_count;
+    return 1;
+}
+
+/* All is connected: from now on nobody else can connect to our inbox, and the peer is told so. 0: the link has
+ * failed. */
+static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sci_error_t error;
+    ep->sci->call.SCISetSegmentUnavailable(link->inbox.segment, ep->adapter, 0, &error);
+    if (error != CCI__SCI_ERR_OK || !cci__sisci_is_private(link)) return 0;
+    link->peer.vm = cci__sisci_try_vm(link);
+    if (!link->mirror) {
+        cci__sisci_watch(link);
+    } else {
+        link->told = cci__sisci_is_sleeper(ep);
+        cci__sisci_write_word(link, CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
+    }
+    cci__sisci_write_word(link, CCI__SISCI_AT_READY, 1);
+    link->state = CCI__SISCI_READY;
+    if (link->peer.card.sleeps)
+        cci__sisci_wake_peer(link);
+    else
+        cci__sisci_leave_interrupt(link);
+    cci__sisci_save_descriptors(link);
+    return 1;
+}
+
+/* The peer's listener is connected: that is where we mark the link. 0: it is not one, or not the peer's. */
+static int cci__sisci_map_marks(cci__sisci_link *link) {
+    cci__sci_error_t error;
+    if (link->peer.card.mark >= CCI__SISCI_MARKS || !cci__sci_is_same_peer(link->peer.segment, link->outbox.segment))
+        return 0;
+    link->peer.listener = (cci__sisci_listener *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
+        link->peer.segment, &link->peer.map, 0, CCI__SISCI_LISTENER_SIZE, NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        link->peer.map = NULL;
+        link->peer.listener = NULL;
+        return 0;
+    }
+    cci__sci_save_remote_descriptor(link->peer.segment);
+    return cci__sisci_load(&link->peer.listener->magic) == CCI__SISCI_MAGIC;
+}
+
+/* The peer's inbox is connected: maps it, and connects to what its card names. 0: the link has failed. */
+static int cci__sisci_begin_join(cci__sisci_link *link) {
+    const cci__sisci_card *card = &link->peer.card;
+    if (!cci__sisci_map_out(link)) return 0;
+    if (!link->is_client && card->sleeps) cci__sisci_connect_interrupt(link, card->interrupt);
+    if (!link->peer.interrupt && card->sleeps) return 0;
+    return link->mirror ||
+           cci__sisci_connect_segment(link, &link->peer.segment, card->service, cci__sisci_on_marks, link);
+}
+
+/* The parts come in any order; 0: the link has failed. */
+static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
+    int state = CCI__SCI_CONNECTED;
+    if (link->join.news.out > 0 && !link->out.base && !cci__sisci_begin_join(link)) return 0;
+    if (link->join.news.marks < 0 || (link->join.news.marks > 0 && !link->peer.listener && !cci__sisci_map_marks(link)))
+        return 0;
+    if (link->peer.interrupt) state = cci__sisci_interrupt_state(link);
+    if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) return 0;
+    return !link->out.base || (!link->mirror && !link->peer.listener) || state == CCI__SCI_CONNECTING ||
+           link->join.news.attached == 0 || cci__sisci_close_inbox(ep, link);
+}
+
+static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_end_handshake(ep, link);
+    link->state = CCI__SISCI_OPEN;
+    link->join.retry_ns = 0;
+    cci__sisci_make_hot(link);
+}
+
+/* Connections that the peer ended before it went, in records that are still to be taken: what it consumed of them after
+ * that, it dropped. */
+static void cci__sisci_foresee_disconnects(cci__sisci *ep, cci__sisci_link *link) {
+    uint32_t tail = link->in.tail;
+    cci__sisci_record record;
+    while (link->in.tail - tail < link->in.lines && cci__sisci_read_record(link, &record)) {
+        uint32_t head[4];
+        cci__sisci_conn *conn = record.type == CCI__SISCI_DISCONNECT ? cci__sisci_find_conn(ep, link, record.to) : NULL;
+        if (conn && record.length >= sizeof head) {
+            memcpy(head, record.data, sizeof head);
+            cci__sisci_mark_ops(conn, head[2]);
+        }
+        link->in.tail += record.lines;
+    }
+    link->in.tail = tail;
+}
+
+/* A client's request goes over another link, to `service` of the same node, when its time comes; 0 if there is no
+ * memory for that. */
+static int cci__sisci_change_link(cci__sisci *ep, cci__sisci_conn *conn, uint32_t service) {
+    cci__sisci_link *next = cci__sisci_link_to(ep, conn->link->peer.node, service);
+    if (!next || next == conn->link) return next != NULL;
+    cci__sisci_leave_link(ep, conn);
+    cci__sisci_assign(ep, conn, next);
+    cci__list_remove(&conn->node);
+    cci__list_init(&conn->node);
+    return 1;
+}
+
+/* A client seeks the server that has a name: the listener of the one that is being asked has told its name, or has the
+ * rest of its time for that. */
+static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek_t *seek) {
+    cci__sisci_link *link = conn->link;
+    uint64_t look_ns;
+    if (link->state == CCI__SISCI_OPEN && !conn->waits) {
+        look_ns = CCI__NEVER; /* it has been asked */
+    } else if (link->join.knows_name && link->join.name == seek->name.id && link->state <= CCI__SISCI_OPEN) {
+        cci__sisci_ask_to_connect(ep, conn);
+        look_ns = ep->base.now_ns + CCI__SISCI_NAME_LOOK_NS; /* is it still there? */
+    } else {
+        conn->waits = 1;
+        if ((link->join.knows_name || seek->until_ns <= ep->base.now_ns) && cci_conn_next_port(seek, ep->base.now_ns))
+            (void)cci__sisci_change_link(ep, conn, seek->name.ports[seek->at]);
+        look_ns = conn->link != link && conn->link->join.knows_name ? ep->base.now_ns : seek->until_ns;
+    }
+    cci__timer_arm(&ep->base.wheel, &conn->conn.timer, cci__min64(conn->conn.deadline_ns, look_ns));
+}
+
+/* The link to a server is lost while connecting: the request goes over a new link. */
+static void cci__sisci_connect_again(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci_conn_seek_t *seek = cci__sisci_seek_of(conn);
+    if (!cci__sisci_change_link(ep, conn, conn->link->join.service)) return;
+    conn->waits = 1;
+    if (seek)
+        cci__sisci_seek(ep, conn, seek);
+    else
+        cci__sisci_ask_to_connect(ep, conn);
+}
+
+/* The link is lost: what becomes of one of its connections. */
+static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
+    if (conn->closing) {
+        cci__sisci_close_conn(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_OPEN) {
+        cci__notices_forget(&ep->base.notices, &conn->conn, 1);
+        conn->conn.state = CCI_CONN_BROKEN;
+        if (CCI__LINGERS(&conn->conn)) cci__sisci_check_linger(conn);
+    } else if (conn->conn.state == CCI_CONN_REQUESTED) {
+        conn->cancelled = 1;
+    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
+        cci__sisci_close_conn(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__sisci_connect_again(ep, conn);
+    }
+}
+
+/* The peer is gone, or has written nonsense: what it had consumed completes, all else fails. */
+static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_conn *conn, *next;
+    cci__sisci_read_ack(link);
+    cci__sisci_foresee_disconnects(ep, link);
+    link->conns.peer_disconnects = cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 4);
+    cci__sisci_complete_acknowledged(ep, link);
+    link->state = CCI__SISCI_LOST;
+    cci__sisci_forget_server(ep, link);
+    cci__sisci_drop_views(link);
+    while (!cci__list_empty(&link->ops))
+        cci__sisci_fail_op(ep, link, CCI__CONTAINER(link->ops.next, cci__sisci_op, node), CCI_ERR_DISCONNECTED);
+    while (link->items) cci__sisci_pop_item(ep, link);
+    for (conn = cci__sisci_conn_at(ep, link->conns.first); conn; conn = next) {
+        next = cci__sisci_conn_at(ep, conn->after);
+        cci__sisci_lose_conn(ep, conn);
+    }
+    link->is_busy |= CCI__SISCI_HAS_WORK; /* until all that had come is taken */
+    cci__sisci_make_hot(link);
+}
+
+/* The link is lost, and all that the peer had sent is consumed: its connections end. */
+static void cci__sisci_end_link(cci__sisci *ep, cci__sisci_link *link) {
+    int status = cci__sisci_load(link->in.base + CCI__SISCI_AT_LEFT) == 1 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED;
+    cci__sisci_conn *conn;
+    link->is_over = 1;
+    for (conn = cci__sisci_conn_at(ep, link->conns.first); conn; conn = cci__sisci_conn_at(ep, conn->after))
+        if (conn->conn.state == CCI_CONN_BROKEN) cci__sisci_end_conn(ep, conn, status);
+}
+
+/* A handshake came to nothing: a client tries again. */
+static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->is_client) {
+        cci__sisci_tear_down(link);
+        link->state = CCI__SISCI_CONNECTING;
+        link->join.retry_ns = now_ns + 20 * CCI__MS;
+    } else {
+        cci__sisci_free_link(ep, link);
+    }
+}
+
+/* In each state: what the callbacks have reported, and what is to be tried again. */
+static void cci__sisci_step_connecting(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->join.retry_ns <= now_ns) {
+        cci__sisci_connect_listener(ep, link);
+    } else if (link->join.news.listener > 0 && cci__sisci_leave_connect_record(ep, link)) {
+        link->state = CCI__SISCI_WAITING;
+    } else if (link->join.news.listener != 0) {
+        cci__sisci_leave_listener(link);
+        link->join.retry_ns = now_ns + 10 * CCI__MS;
+    }
+}
+
+static void cci__sisci_step_waiting(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->join.news.attached > 0)
+        cci__sisci_join(link, now_ns);
+    else if (link->join.news.listener < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns)
+        cci__sisci_connect_listener(ep, link);
+    else if (link->join.retry_ns == CCI__NEVER && link->join.connect_record &&
+             cci__sisci_load_long(link->join.connect_record) == 0)
+        link->join.retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
+}
+
+static void cci__sisci_step_handshake(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->join.news.out < 0 || link->join.news.attached < 0 || link->join.retry_ns <= now_ns ||
+        (link->state == CCI__SISCI_JOINING && !cci__sisci_step_join(ep, link)))
+        cci__sisci_fail_link(ep, link, now_ns);
+    else if (link->state == CCI__SISCI_READY && cci__sisci_load(link->in.base + CCI__SISCI_AT_READY) != 0)
+        cci__sisci_open_link(ep, link);
+}
+
+static void cci__sisci_step_open(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_step_views(link);
+    if (link->join.news.out < 0 || link->join.news.attached < 0)
+        cci__sisci_break_link(ep, link);
+    else
+        cci__sisci_leave_steps(link);
+}
+
+static void cci__sisci_step_lost(cci__sisci *ep, cci__sisci_link *link) {
+    if (link->conns.count == 0 && link->inbox.held == 0) {
+        cci__sisci_free_link(ep, link);
+    } else if (link->is_over && link->in.base && link->inbox.held == 0) {
+        cci__sisci_tear_down(link); /* connections that the program has not closed need no memory or descriptors */
+        cci__sisci_make_cold(link);
+    } else if (!link->in.base) {
+        cci__sisci_leave_steps(link);
+    }
+}
+
+/* What the callbacks have reported, and what is to be tried again. The link may be gone afterwards. */
+static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->mirror) ep->far->step(link, now_ns);
+    if (link->peer.interrupt_is_due) cci__sisci_wake_peer(link);
+    if (link->state < CCI__SISCI_OPEN && link->is_client && link->conns.count == 0) {
+        cci__sisci_free_link(ep, link);
+        return;
+    }
+    switch (link->state) {
+    case CCI__SISCI_CONNECTING: cci__sisci_step_connecting(ep, link, now_ns); break;
+    case CCI__SISCI_WAITING: cci__sisci_step_waiting(ep, link, now_ns); break;
+    case CCI__SISCI_JOINING:
+    case CCI__SISCI_READY: cci__sisci_step_handshake(ep, link, now_ns); break;
+    case CCI__SISCI_OPEN: cci__sisci_step_open(ep, link); break;
+    default: cci__sisci_step_lost(ep, link); break;
+    }
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-groups
+ *
+ * A group is a broadcast segment with slots for messages (cci__sisci_group). Nobody waits for anybody: a sender whose
+ * slot is still being written takes the next number; a receiver copies a message and then looks whether it was
+ * overwritten meanwhile, and loses what was. Members can write everywhere in that memory, so all that is read is
+ * checked.
+ * ================================================================================================================== */
+
+static cci__sisci_group_slot *cci__sisci_slot_of(const cci__sisci_group *group, uint64_t number) {
+    return (cci__sisci_group_slot *)(void *)(group->base + 4096) + number % CCI__SISCI_GROUP_SLOTS;
+}
+
+static cci__sisci_receiver *cci__sisci_receiver_at(const cci__sisci_group *group, uint32_t i) {
+    return (cci__sisci_receiver *)(void *)(group->base + 64) + i;
+}
+
+static int cci__sisci_receives(const cci__sisci_group *group) {
+    return group->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX;
+}
+
+static int cci__sisci_swap_word(uint32_t *word, uint32_t from, uint32_t to) {
+    return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static int cci__sisci_swap(uint64_t *word, uint64_t from, uint64_t to) {
+    return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+/* A checksum of a message whose slot another process may still be writing. */
+static uint64_t cci__sisci_group_check(uint64_t number, uint32_t length, const uint64_t *words) {
+    uint64_t key[2];
+    key[0] = number;
+    key[1] = length;
+    return cci__siphash(key, words, (length + 7) / 8);
+}
+
+/* Copies by words, since others may write meanwhile. */
+static void cci__sisci_copy_words(uint64_t *to, const uint64_t *from, uint32_t length) {
+    uint32_t i, count = (length + 7) / 8;
+    for (i = 0; i < count; i++) __atomic_store_n(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
+/* Takes a slot for a message, and gives its number; NULL: all that were tried are being written to. */
+static cci__sisci_group_slot *cci__sisci_claim_slot(cci__sisci_group *group, uint64_t *number) {
+    uint32_t tries;
+    for (tries = 0; tries < CCI__SISCI_GROUP_SLOTS; tries++) {
+        uint64_t n = __atomic_fetch_add((uint64_t *)(void *)group->base, 1, __ATOMIC_SEQ_CST);
+        cci__sisci_group_slot *slot = cci__sisci_slot_of(group, n);
+        uint64_t old = cci__sisci_load_long(&slot->number);
+        int steals = (old & 1) && n - old / 2 >= CCI__SISCI_STEAL;
+        if ((int64_t)(old - 2 * n) > 0 || ((old & 1) && !steals))
+            continue;                                       /* others have overtaken us, or one is not ready yet */
+        if (steals) cci__sisci_store(&slot->was_stolen, 1); /* for ever: its owner may wake up at any time */
+        if (cci__sisci_swap(&slot->number, old, 2 * n + 1)) {
+            *number = n;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+/* Interrupts those who sleep. */
+static void cci__sisci_interrupt_receiver(cci__sisci *ep, cci__sisci_group *group, uint32_t i) {
+    cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
+    uint32_t number = cci__sisci_load(&receiver->interrupt);
+    int state;
+    if (number == 0) return;
+    if (group->bell[i] && group->interrupt_of[i] != number) {
+        ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
+        group->bell[i] = NULL;
+    }
+    if (!group->bell[i]) {
+        group->bell[i] = cci__sci_begin_interrupt(ep->sd, number - 1);
+        group->interrupt_of[i] = number;
+    }
+    state = group->bell[i] ? cci__sci_interrupt_state(group->bell[i]) : (int)CCI__SCI_CONNECTING;
+    group->interrupt_is_due[i] = group->bell[i] && state == CCI__SCI_CONNECTING;
+    if (state == CCI__SCI_CONNECTED) {
+        ep->sci->call.SCITriggerInterrupt(group->bell[i], 0, NULL);
+    } else if (state != CCI__SCI_CONNECTING) { /* it is gone */
+        ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
+        group->bell[i] = NULL;
+        (void)cci__sisci_swap_word(&receiver->interrupt, number, 0);
+    }
+}
+
+static void cci__sisci_wake_group(cci__sisci *ep, cci__sisci_group *group) {
+    uint32_t i;
+    CCI__SCI_FENCE(SEQ_CST); /* the message before this, the sleepers' words after */
+    for (i = 0; i < CCI__SISCI_RECEIVERS; i++)
+        if (__atomic_load_n(&cci__sisci_receiver_at(group, i)->sleeps, __ATOMIC_RELAXED) != 0)
+            cci__sisci_interrupt_receiver(ep, group, i);
+}
+
+/* Writes a message to the group. Receivers that are slow lose an older one. */
+static void cci__sisci_send_to_group(cci__sisci *ep, cci__sisci_group *group, const struct iovec *data, uint32_t count,
+                                     uint32_t length) {
+    cci__sisci_group_slot *slot;
+    uint64_t number;
+    if (!group->base || (slot = cci__sisci_claim_slot(group, &number)) == NULL) return;
+    if (length > 0) group->words[(length - 1) / 8] = 0;
+    cci__sisci_gather((uint8_t *)group->words, data, count);
+    __atomic_store_n(&slot->length, length, __ATOMIC_RELAXED);
+    cci__sisci_copy_words(slot->words, group->words, length);
+    if (cci__sisci_load(&slot->was_stolen))
+        cci__sisci_store_long(&slot->check, cci__sisci_group_check(number, length, group->words));
+    (void)cci__sisci_swap(&slot->number, 2 * number + 1, 2 * number + 2); /* else it was stolen: the message is lost */
+    cci__sisci_wake_group(ep, group);
+}
+
+/* Copies a message out of its slot: 0 when it was overwritten meanwhile. */
+static int cci__sisci_copy_slot(const cci__sisci_group_slot *slot, uint64_t number, uint64_t *words, uint32_t length) {
+    uint64_t check;
+    int was_stolen;
+    cci__sisci_copy_words(words, slot->words, length);
+    check = __atomic_load_n(&slot->check, __ATOMIC_RELAXED);
+    was_stolen = cci__sisci_load(&slot->was_stolen) != 0;
+    CCI__SCI_FENCE(ACQUIRE);
+    return cci__sisci_load_long(&slot->number) == 2 * number + 2 &&
+           (!was_stolen || check == cci__sisci_group_check(number, length, words));
+}
+
+/* Message `number` of a group, if it is there. */
+static int cci__sisci_receive_from_group(cci__sisci *ep, cci__sisci_group *group, uint64_t number) {
+    const cci__sisci_group_slot *slot = cci__sisci_slot_of(group, number);
+    uint64_t state = cci__sisci_load_long(&slot->number);
+    uint32_t length = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
+    cci_evq_event_t *event;
+    if (state != 2 * number + 2) return (int64_t)(state - (2 * number + 2)) < 0 ? CCI__SISCI_LATER : CCI__SISCI_TAKEN;
+    if (length > group->conn->conn.pub.max_send_size) return CCI__SISCI_TAKEN;
+    event = cci__sisci_message_event(ep, 0);
+    if (!event) return CCI__SISCI_STALLED;
+    if (!cci__sisci_copy_slot(slot, number, (uint64_t *)(void *)event->buffer->data, length)) {
+        cci_evq_return_event(&ep->base.evq, event);
+        return CCI__SISCI_TAKEN;
+    }
+    event->base.pub.recv.ptr = event->buffer->data;
+    event->base.pub.recv.type = CCI_EVENT_RECV;
+    event->base.pub.recv.len = length;
+    cci__sisci_deliver(ep, group->conn, event);
+    return CCI__SISCI_TAKEN;
+}
+
+/* The numbers that may be there: from group->tail to what is returned. What was overwritten is given up. */
+static uint64_t cci__sisci_look_at_group(cci__sisci_group *group) {
+    uint64_t next = cci__sisci_load_long(group->base);
+    if (next - group->tail > UINT64_C(1) << 62 || next - group->tail > 2 * CCI__SISCI_GROUP_SLOTS) {
+        memset(group->taken, 0, sizeof group->taken);
+        group->tail = next - cci__min64(next, CCI__SISCI_GROUP_SLOTS);
+    }
+    while (next - group->tail > CCI__SISCI_GROUP_SLOTS ||
+           (group->tail != next && group->taken[group->tail % CCI__SISCI_GROUP_SLOTS]))
+        group->taken[group->tail++ % CCI__SISCI_GROUP_SLOTS] = 0;
+    return next;
+}
+
+/* Takes what has come, up to a batch; how much it was. One that is late does not keep others back. */
+static int cci__sisci_receive_group(cci__sisci *ep, cci__sisci_group *group) {
+    uint64_t next = cci__sisci_look_at_group(group), n;
+    int count = 0, status = CCI__SISCI_TAKEN;
+    for (n = group->tail; n != next && count < CCI__SISCI_BATCH; n++) {
+        if (group->taken[n % CCI__SISCI_GROUP_SLOTS]) continue;
+        status = cci__sisci_receive_from_group(ep, group, n);
+        if (status == CCI__SISCI_STALLED) break;
+        if (status == CCI__SISCI_TAKEN) {
+            group->taken[n % CCI__SISCI_GROUP_SLOTS] = 1;
+            count++;
+        }
+    }
+    group->stalled = status == CCI__SISCI_STALLED;
+    if (group->stalled) ep->is_short = 1;
+    if (count > 0 && group->told) { /* awake */
+        group->told = 0;
+        cci__sisci_store(&cci__sisci_receiver_at(group, group->place - 1)->sleeps, 0);
+    }
+    return count;
+}
+
+static int cci__sisci_receive_groups(cci__sisci *ep) {
+    cci__sisci_group *group;
+    int count = 0;
+    for (group = ep->groups; group; group = group->next)
+        if (group->base && cci__sisci_receives(group)) count += cci__sisci_receive_group(ep, group);
+    return count > 0;
+}
+
+/* Tells senders that they must interrupt from now on, or that they need not any more. */
+static void cci__sisci_announce_sleep_to_groups(cci__sisci *ep, int sleeps) {
+    cci__sisci_group *group;
+    for (group = ep->groups; group; group = group->next) {
+        if (group->base && group->place && group->told != sleeps) {
+            group->told = sleeps;
+            cci__sisci_store(&cci__sisci_receiver_at(group, group->place - 1)->sleeps, (uint32_t)sleeps);
+        }
+    }
+}
+
+/* Something has come that can be taken. */
+static int cci__sisci_groups_have_work(cci__sisci *ep) {
+    cci__sisci_group *group;
+    for (group = ep->groups; group; group = group->next) {
+        uint64_t next, n;
+        if (!group->base || !cci__sisci_receives(group) || group->stalled) continue;
+        next = cci__sisci_look_at_group(group);
+        for (n = group->tail; n != next; n++)
+            if (!group->taken[n % CCI__SISCI_GROUP_SLOTS] &&
+                cci__sisci_load_long(&cci__sisci_slot_of(group, n)->number) == 2 * n + 2)
+                return 1;
+    }
+    return 0;
+}
+
+/* A receiver has no place among those who are woken. */
+static int cci__sisci_must_look(const cci__sisci *ep) {
+    const cci__sisci_group *group = ep->groups;
+    while (group && (!group->base || group->place || !cci__sisci_receives(group))) group = group->next;
+    return group != NULL;
+}
+
+/* A place among those who are woken: there is none if this endpoint never sleeps. */
+static void cci__sisci_claim_place(cci__sisci *ep, cci__sisci_group *group) {
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_RECEIVERS && cci__sisci_is_sleeper(ep) && !group->place; i++) {
+        cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
+        if (cci__sisci_swap_word(&receiver->interrupt, 0, ep->entrance.interrupt_number + 1)) {
+            cci__sisci_store(&receiver->sleeps, 0);
+            group->place = i + 1;
+        }
+    }
+}
+
+static void cci__sisci_disconnect_receivers(cci__sisci *ep, cci__sisci_group *group) {
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_RECEIVERS; i++) {
+        if (group->bell[i]) ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
+        group->bell[i] = NULL;
+        group->interrupt_is_due[i] = 0;
+    }
+}
+
+/* Leaves the memory of the group, which goes with its last member. */
+static void cci__sisci_unmap_group(cci__sisci *ep, cci__sisci_group *group) {
+    if (group->base && group->place) {
+        cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, group->place - 1);
+        cci__sisci_store(&receiver->sleeps, 0);
+        (void)cci__sisci_swap_word(&receiver->interrupt, ep->entrance.interrupt_number + 1, 0);
+    }
+    cci__sisci_disconnect_receivers(ep, group);
+    if (group->base)
+        ep->sci->call.SCIUnmapSegment(group->map, 0, NULL);
+    else
+        ep->links.handshakes--;
+    if (group->segment) cci__sisci_remove_segment(ep, group->segment);
+    group->segment = NULL;
+    group->base = NULL;
+    group->place = 0;
+    group->told = group->stalled = 0;
+}
+
+static void cci__sisci_leave_group(cci__sisci *ep, cci__sisci_group *group) {
+    cci__sisci_group **at = &ep->groups;
+    while (*at != group) at = &(*at)->next;
+    *at = group->next;
+    ep->group_count--;
+    cci__sisci_unmap_group(ep, group);
+    group->conn->group = NULL;
+    cci_release(group);
+}
+
+/* The connection fails, or was never told. */
+static void cci__sisci_refuse_group(cci__sisci *ep, cci__sisci_group *group, int status) {
+    cci__sisci_conn *conn = group->conn;
+    cci__sisci_leave_group(ep, group);
+    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, status);
+    cci__sisci_close_conn(ep, conn);
+}
+
+/* The memory is there: from now on what is sent is received. */
+static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
+    cci__sci_error_t error;
+    uint8_t *base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(group->segment, &group->map, 0, CCI__SISCI_GROUP_SIZE,
+                                                                NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) return 0;
+    group->base = base;
+    group->tail = cci__sisci_load_long(base);
+    memset(group->taken, 0, sizeof group->taken);
+    ep->links.handshakes--;
+    if (cci__sisci_receives(group)) cci__sisci_claim_place(ep, group);
+    if (group->conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__sisci_opened(ep, group->conn);
+        cci__sisci_post_event(ep, group->conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
+    }
+    return 1;
+}
+
+static void cci__sisci_begin_group(cci__sisci *ep, cci__sisci_group *group) {
+    group->segment = cci__sci_begin_broadcast(ep->sd, group->id);
+    group->retry_ns = cci__sci_now();
+    ep->links.handshakes++; /* look often */
+}
+
+static void cci__sisci_step_joining(cci__sisci *ep, cci__sisci_group *group, uint64_t now_ns) {
+    cci__sci_error_t error = CCI__SCI_ERR_NOSPC;
+    int status = CCI_ENOMEM;
+    if (now_ns < group->retry_ns) return;
+    group->retry_ns = now_ns + CCI__MS;
+    if (group->segment) error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE);
+    if (error == CCI__SCI_ERR_BUSY || (error == CCI__SCI_ERR_OK && cci__sisci_enter_group(ep, group))) return;
+    if (error == CCI__SCI_ERR_SEGMENTID_USED) status = CCI_EADDRNOTAVAIL; /* by something else */
+    if (group->conn->conn.state == CCI_CONN_CONNECTING) cci__sisci_refuse_group(ep, group, status);
+}
+
+static void cci__sisci_step_groups(cci__sisci *ep) {
+    cci__sisci_group *group, *next;
+    uint64_t now_ns = ep->groups ? cci__sci_now() : 0;
+    uint32_t i;
+    for (group = ep->groups; group; group = next) {
+        next = group->next;
+        if (!group->base) {
+            cci__sisci_step_joining(ep, group, now_ns);
+            continue;
+        }
+        if (cci__sci_is_broadcast_lost(group->segment)) { /* the others have, or will have, new memory */
+            cci__sisci_unmap_group(ep, group);
+            cci__sisci_begin_group(ep, group);
+            continue;
+        }
+        for (i = 0; i < CCI__SISCI_RECEIVERS; i++)
+            if (group->interrupt_is_due[i]) cci__sisci_interrupt_receiver(ep, group, i);
+    }
+}
+
+/* A connection to a group. */
+static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute_t attribute, void *context,
+                                 uint64_t timeout_ns) {
+    cci__sisci_group *group = ep->group_count < CCI__SISCI_GROUPS ? (cci__sisci_group *)cci_alloc(sizeof *group) : NULL;
+    cci_evq_event_t *event = group ? cci__endpoint_event(&ep->base) : NULL;
+    cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, NULL, attribute, context) : NULL;
+    if (!conn) {
+        if (event) cci_evq_return_event(&ep->base.evq, event);
+        cci_release(group);
+        return CCI_ENOMEM;
+    }
+    memset(group, 0, sizeof *group);
+    group->conn = conn;
+    group->id = id;
+    group->next = ep->groups;
+    ep->groups = group;
+    ep->links.only = NULL;
+    ep->group_count++;
+    conn->event = event;
+    conn->group = group;
+    conn->conn.is_client = 1;
+    conn->conn.state = CCI_CONN_CONNECTING;
+    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, CCI__SISCI_GROUP_BYTES);
+    ep->base.now_ns = cci__sci_now();
+    cci__timer_arm(&ep->base.wheel, &conn->conn.timer,
+                   timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns);
+    cci__sisci_begin_group(ep, group);
+    cci__sisci_step_joining(ep, group, ep->base.now_ns);
+    return CCI_SUCCESS;
+}
+
+static void cci__sisci_arm(cci__endpoint_t *base);
+static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op);
+
+static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
+                                     uint32_t length, void *context, int flags) {
+    cci__sisci_op *op = NULL;
+    int status = CCI_SUCCESS;
+    if (flags & CCI_FLAG_WAKE) return CCI_ERR_NOT_IMPLEMENTED;
+    if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, context, flags);
+        if (!op) return CCI_ENOBUFS;
+    }
+    cci__sisci_issued(ep, conn, length);
+    cci__sisci_send_to_group(ep, conn->group, data, count, length);
+    if (op) cci__sisci_complete(ep, op, CCI_SUCCESS);
+    if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
+    return status;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-time
+ *
+ * Deadlines of operations, items and silent messages, and timers of connections. No call of the program reads the clock
+ * for a message: what is new puts its link in `fresh`, and gets its deadline when the clock is read next; then the link
+ * is in `timed`. No deadline in `timed` is earlier than `due_ns`, so these links are looked at when that time has come.
+ * ================================================================================================================== */
+
+/* The peer is gone, or nothing was heard of it. */
+static void cci__sisci_post_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
+    cci__sisci *ep = (cci__sisci *)base;
+    cci_evq_event_t *event = cci__endpoint_event(base);
+    if (!event) {
+        cci__sisci_set_timer(base, conn);
+        return;
+    }
+    conn->keepalive_us = 0;
+    cci__timer_disarm(&base->wheel, &conn->timer);
+    cci__event_set_keepalive(event, conn);
+    if (conn->state == CCI_CONN_BROKEN) ep->received_total++; /* behind the messages that have come */
+    cci__sisci_post_about(conn->state == CCI_CONN_BROKEN ? &ep->received : &base->evq.urgent, conn, event);
+}
+
+/* What the peer has said about the last record for which it had no buffer. */
+static uint32_t cci__sisci_stall_word(const cci__sisci_link *link) {
+    return cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 8);
+}
+
+static int cci__sisci_is_stalled(const cci__sisci_link *link) {
+    return cci__sisci_stall_word(link) == link->out.acknowledged * 2 + 1;
+}
+
+/* The time for connecting, or the keepalive time, of a connection is over. */
+static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci__sisci_link *link = conn->link;
+    cci_conn_seek_t *seek = link ? cci__sisci_seek_of(conn) : NULL;
+    uint32_t nothing[4] = {0, 0, 0, 0};
+    if (!link) {
+        cci__sisci_refuse_group(ep, conn->group, CCI_ETIMEDOUT);
+        return;
+    }
+    if (CCI__LINGERS(&conn->conn)) {
+        cci__endpoint_end_linger(&ep->base, &conn->conn);
+        return;
+    }
+    if (conn->conn.state == CCI_CONN_CONNECTING && (conn->waits || seek) && conn->conn.deadline_ns > ep->base.now_ns) {
+        if (seek)
+            cci__sisci_seek(ep, conn, seek);
+        else
+            cci__sisci_ask_to_connect(ep, conn);
+        return;
+    }
+    if (conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
+        if (link->state != CCI__SISCI_OPEN || conn->control_type == CCI__SISCI_REQUEST || conn->waits) {
+            cci__sisci_close_conn(ep, conn);
+        } else {
+            conn->closing = 1;
+            cci__sisci_queue_control(ep, conn, CCI__SISCI_CANCEL);
+        }
+        return;
+    }
+    if (conn->conn.state == CCI_CONN_BROKEN || link->state != CCI__SISCI_OPEN) {
+        if (conn->conn.keepalive_us) cci__sisci_post_keepalive(&ep->base, &conn->conn);
+        return;
+    }
+    cci__sisci_read_ack(link);
+    if (conn->pinged && (int32_t)(link->out.acknowledged - conn->ping_end) < 0 && !cci__sisci_is_stalled(link)) {
+        cci__sisci_post_keepalive(&ep->base, &conn->conn);
+        return;
+    }
+    cci__sisci_set_timer(&ep->base, &conn->conn);
+    (void)cci__sisci_post(link, CCI__SISCI_PING, 0, nothing, sizeof nothing, NULL, 0);
+    conn->ping_end = link->out.head; /* a full ring is as good as a question */
+    conn->pinged = 1;
+}
+
+/* A reliable connection that could not deliver in time is broken: all that is under way ends, and the peer is told. */
+static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, int status) {
+    cci__notices_forget(&ep->base.notices, &conn->conn, 1);
+    conn->conn.state = CCI_CONN_BROKEN;
+    conn->ended = 1;
+    conn->closed_at = link->in.tail;
+    cci__sisci_fail_ops(link, conn, status);
+    cci__sisci_write_word(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
+    cci__sisci_queue_control(ep, conn, CCI__SISCI_DISCONNECT);
+    cci__sisci_end_conn(ep, conn, CCI_ETIMEDOUT);
+}
+
+static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn);
+
+/* [4.1.4.1] The receiver had no buffer for a message until its time was over: the message ends with CCI_ERR_RNR and,
+ * on an ordered connection, all behind it. Of those in the ring the peer says whether it delivered them before it
+ * saw that they are cancelled. */
+static void cci__sisci_cancel_behind(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *from) {
+    cci__sisci_conn *conn = from->conn;
+    cci_list_t *at;
+    int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO, resumes = 0;
+    for (at = &from->node; at != &link->ops; at = at->next) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (op->conn != conn || op->is_cancelled || (op->item && !op->item->has_message)) continue;
+        op->is_cancelled = 1;
+        op->deadline_ns = cci__sisci_new_deadline(ep, conn);
+        if (op->has_record) {
+            resumes = is_ordered;
+            cci__sisci_write_word(
+                link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
+                op->word | CCI__SISCI_CANCELLED);
+            cci__sisci_touch(link);
+        } else if (op->item) {
+            op->item->op = NULL;
+            op->item->dead = 1;
+            op->item = NULL;
+            op->posted = 1;
+            op->end = link->out.head;
+            op->status = CCI_ERR_RNR;
+        }
+        if (!is_ordered) break;
+    }
+    if (is_ordered) conn->unready |= CCI__SISCI_UNREADY;
+    if (resumes) cci__sisci_queue_control(ep, conn, CCI__SISCI_RESUME);
+}
+
+static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn) {
+    return conn->conn.send_timeout_us ? ep->base.now_ns + (uint64_t)conn->conn.send_timeout_us * 1000 : CCI__NEVER;
+}
+
+/* How an operation that has no more time ends: the peer could take nothing while it waited, or is not heard of. A
+ * peer that could take nothing until a moment ago may not have come to this one yet. */
+static int cci__sisci_late_status(const cci__sisci *ep, const cci__sisci_link *link, const cci__sisci_conn *conn,
+                                  int is_message) {
+    return is_message && link->stall.peer_ns != 0 &&
+                   ep->base.now_ns - link->stall.peer_ns <= (uint64_t)conn->conn.send_timeout_us * 1000
+               ? CCI_ERR_RNR
+               : CCI_ETIMEDOUT;
+}
+
+/* These three look for what has no more time; what is new gets its deadline. They give the connection that must be
+ * broken with its status, or the earliest deadline. */
+typedef struct cci__sisci_late {
+    uint64_t earliest_ns;  /* the first deadline that is left */
+    cci__sisci_conn *conn; /* that must break, or NULL */
+    cci__sisci_op *op;     /* that can be cancelled, or NULL */
+    int status;            /* with which it breaks */
+} cci__sisci_late;
+
+static int cci__sisci_is_late(const cci__sisci *ep, cci__sisci_late *late, cci__sisci_conn *conn,
+                              uint64_t *deadline_ns) {
+    if (*deadline_ns == 0) *deadline_ns = cci__sisci_new_deadline(ep, conn);
+    late->earliest_ns = cci__min64(late->earliest_ns, *deadline_ns);
+    late->conn = *deadline_ns <= ep->base.now_ns ? conn : NULL;
+    return late->conn != NULL;
+}
+
+static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
+    cci_list_t *at;
+    for (at = link->ops.next; at != &link->ops; at = at->next) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
+            late->status = cci__sisci_late_status(
+                ep, link, op->conn, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
+            late->op = late->status == CCI_ERR_RNR && !op->is_cancelled ? op : NULL;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
+    cci__sisci_item *item;
+    for (item = link->items; item; item = item->next) {
+        if (!item->op && !cci__sisci_is_dead(item) && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
+            late->status = cci__sisci_late_status(ep, link, item->conn, !item->is_rma);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
+    cci_list_t *at, *next;
+    for (at = link->conns.silent.next; at != &link->conns.silent; at = next) {
+        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, state_node);
+        next = at->next;
+        if ((int32_t)(link->out.acknowledged - conn->silent_end) >= 0) {
+            cci__list_remove(&conn->state_node);
+            cci__list_init(&conn->state_node);
+            continue;
+        }
+        if ((int32_t)(link->out.acknowledged - conn->silent_mark) >= 0) { /* the peer gets on */
+            conn->silent_mark = conn->silent_end;
+            conn->conn.deadline_ns = 0;
+        }
+        if (cci__sisci_is_late(ep, late, conn, &conn->conn.deadline_ns)) {
+            late->status = cci__sisci_late_status(ep, link, conn, 1);
+            if (late->status == CCI_ERR_RNR) { /* nobody would hear of it: the peer may have them when it has room */
+                conn->conn.deadline_ns = cci__sisci_new_deadline(ep, conn);
+                continue;
+            }
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A peer that had no buffer since the last look says so still: its word names the last record that waited. */
+static void cci__sisci_note_stall(const cci__sisci *ep, cci__sisci_link *link) {
+    uint32_t word;
+    cci__sisci_read_ack(link);
+    word = cci__sisci_stall_word(link);
+    if (word != link->stall.peer_word || word == link->out.acknowledged * 2 + 1) link->stall.peer_ns = ep->base.now_ns;
+    link->stall.peer_word = word;
+}
+
+/* What is new gets its deadline: it is behind all that has one. The earliest of these deadlines. */
+static uint64_t cci__sisci_give_time(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_late late;
+    cci__sisci_op *op;
+    cci__sisci_conn *conn;
+    cci_list_t *at;
+    late.earliest_ns = CCI__NEVER;
+    cci__sisci_note_stall(ep, link);
+    for (at = link->ops.prev; at != &link->ops; at = at->prev) {
+        op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (op->deadline_ns != 0) break;
+        (void)cci__sisci_is_late(ep, &late, op->conn, &op->deadline_ns);
+    }
+    for (; link->time.fresh_item; link->time.fresh_item = link->time.fresh_item->next)
+        if (!link->time.fresh_item->op && !cci__sisci_is_dead(link->time.fresh_item))
+            (void)cci__sisci_is_late(ep, &late, link->time.fresh_item->conn, &link->time.fresh_item->deadline_ns);
+    for (at = link->conns.silent.prev; at != &link->conns.silent; at = at->prev) {
+        conn = CCI__CONTAINER(at, cci__sisci_conn, state_node);
+        if (conn->conn.deadline_ns != 0) break;
+        (void)cci__sisci_is_late(ep, &late, conn, &conn->conn.deadline_ns);
+    }
+    return late.earliest_ns;
+}
+
+/* Cancels what has no more time, or breaks its connection; gives the next deadline. */
+static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_late late;
+    for (;;) {
+        late.earliest_ns = CCI__NEVER;
+        late.op = NULL;
+        cci__sisci_note_stall(ep, link);
+        if (!cci__sisci_look_at_ops(ep, link, &late) && !cci__sisci_look_at_items(ep, link, &late) &&
+            !cci__sisci_look_at_silent(ep, link, &late))
+            return late.earliest_ns;
+        if (late.op)
+            cci__sisci_cancel_behind(ep, link, late.op);
+        else
+            cci__sisci_break_conn(ep, link, late.conn, late.status);
+    }
+}
+
+/* Closes the links of a client on which there has been no connection for a while, once the peer knows all that it must.
+ * The peer then finds its side lost. */
+static void cci__sisci_close_idle(cci__sisci *ep) {
+    cci_list_t *at, *next;
+    cci__sisci_record record;
+    for (at = ep->links.idle.next; at != &ep->links.idle; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, idle);
+        next = at->next;
+        if (link->state != CCI__SISCI_OPEN || link->conns.count > 0) {
+            cci__list_remove(&link->idle);
+            cci__list_init(&link->idle);
+            continue;
+        }
+        cci__sisci_read_ack(link);
+        if (link->idle_ns > ep->base.now_ns || link->inbox.held > 0 || link->items ||
+            !cci__list_empty(&link->conns.control) || link->out.acknowledged != link->out.head ||
+            cci__sisci_read_record(link, &record)) {
+            ep->times.idle_ns =
+                cci__min64(ep->times.idle_ns, cci__max64(link->idle_ns, ep->base.now_ns + CCI__SISCI_LINK_IDLE_NS / 4));
+            continue;
+        }
+        cci__sisci_free_link(ep, link);
+    }
+}
+
+static int cci__sisci_has_deadlines(const cci__sisci_link *link) {
+    return link->state == CCI__SISCI_OPEN &&
+           (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.silent));
+}
+
+/* Links on which something is new since the last look at the clock. */
+static void cci__sisci_look_at_fresh(cci__sisci *ep) {
+    while (!cci__list_empty(&ep->links.fresh)) {
+        cci__sisci_link *link = CCI__CONTAINER(ep->links.fresh.next, cci__sisci_link, time.node);
+        int renews = link->time.renews, begins = link->time.begins;
+        cci__sisci_leave_time(link);
+        if (!cci__sisci_has_deadlines(link)) continue;
+        cci__list_append(&ep->links.timed, &link->time.node);
+        if (begins) link->stall.peer_word = cci__sisci_stall_word(link);
+        ep->times.due_ns =
+            cci__min64(ep->times.due_ns, renews ? cci__sisci_expire(ep, link) : cci__sisci_give_time(ep, link));
+    }
+}
+
+/* All links on which something has a deadline; some of it may have ended, or may get on. This is done when the earliest
+ * deadline that was known has come, and now and then before, so that what gets on is noticed long before that. */
+static void cci__sisci_look_at_timed(cci__sisci *ep) {
+    cci_list_t *at, *next;
+    ep->times.due_ns = CCI__NEVER;
+    for (at = ep->links.timed.next; at != &ep->links.timed; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, time.node);
+        next = at->next;
+        if (cci__sisci_has_deadlines(link))
+            ep->times.due_ns = cci__min64(ep->times.due_ns, cci__sisci_expire(ep, link));
+        else
+            cci__sisci_leave_time(link);
+    }
+    ep->times.walk_ns =
+        ep->base.now_ns + cci__min64(cci__max64((ep->times.due_ns - ep->base.now_ns) / 16, 2 * CCI__MS), 64 * CCI__MS);
+}
+
+/* Looks at the clock, and at all that depends on it; gives the next deadline. */
+static uint64_t cci__sisci_timers(cci__sisci *ep) {
+    cci_timer_t *timer;
+    uint64_t earliest_ns;
+    ep->base.now_ns = cci__sci_now();
+    ep->times.scan_ns = ep->base.now_ns + 2 * CCI__MS;
+    while ((timer = cci__wheel_expire(&ep->base.wheel, ep->base.now_ns)) != NULL)
+        cci__sisci_on_timer(ep, CCI__CONTAINER(timer, cci__sisci_conn, conn.timer));
+    cci__sisci_look_at_fresh(ep);
+    if (ep->times.due_ns <= ep->base.now_ns || ep->times.walk_ns <= ep->base.now_ns) cci__sisci_look_at_timed(ep);
+    earliest_ns = ep->times.due_ns;
+    if (ep->times.idle_ns <= ep->base.now_ns) {
+        ep->times.idle_ns = CCI__NEVER;
+        cci__sisci_close_idle(ep);
+    }
+    earliest_ns = cci__min64(earliest_ns, ep->times.idle_ns);
+    if (cci__sisci_must_look(ep)) earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__MS);
+    if (!ep->far) {
+        /* after the names in the directory */
+        earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__SCI_LOOK_MS * CCI__MS);
+    }
+    if (ep->links.handshakes > 0 || ep->paused > 0)
+        earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + 10 * CCI__MS);
+    return cci__min64(earliest_ns, cci__wheel_deadline(&ep->base.wheel));
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-work
+ *
+ * What cci_get_event() does besides giving an event: look at hot links, at marked ones and at one cold one, at groups,
+ * and now and then at the clock and the SISCI device. The walk: cci__sisci_pump(), cci__sisci_serve(),
+ * cci__sisci_receive(). The cost does not grow with the number of links.
+ * ================================================================================================================== */
+
+static void cci__sisci_look_at_device(cci__sisci *ep) {
+    cci_list_t *at, *next;
+    uint64_t now_ns;
+    cci__sisci_run_callbacks(ep);
+    cci__sisci_look_at_listener(ep);
+    cci__sisci_step_groups(ep);
+    now_ns = cci__sci_now();
+    for (at = ep->links.steps.next; at != &ep->links.steps; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, step);
+        next = at->next;
+        cci__sisci_step_link(ep, link, now_ns);
+    }
+}
+
+/* A link is lost, and what the peer had sent is taken. Its connections have not ended yet. */
+static int cci__sisci_is_drained(cci__sisci_link *link) {
+    cci__sisci_record record;
+    return link->state == CCI__SISCI_LOST && !link->is_over && link->in.base && !cci__sisci_read_record(link, &record);
+}
+
+/* What we send gets on. Through an adapter there are no marks: a link counts as idle when nothing is under way. */
+static inline void cci__sisci_serve_open(cci__sisci *ep, cci__sisci_link *link) {
+    if (link->rma.views && link->rma.views->is_asking) cci__sisci_receive_grant(link);
+    if (!cci__list_empty(&link->ops)) {
+        cci__sisci_complete_acknowledged(ep, link);
+        link->idle_rounds = 0;
+    }
+    if (link->items || !cci__list_empty(&link->conns.control)) {
+        cci__sisci_advance(ep, link);
+        link->idle_rounds = 0;
+    }
+    if (!cci__list_empty(&link->conns.silent)) link->idle_rounds = 0;
+}
+
+static inline uint32_t cci__sisci_work_of(const cci__sisci_link *link) {
+    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.control) ||
+                   (link->rma.views && link->rma.views->is_asking)
+               ? CCI__SISCI_HAS_WORK
+               : 0u;
+}
+
+/* 1 if anything came. */
+static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
+    int count;
+    if (link->state < CCI__SISCI_OPEN || !link->in.base) return 0;
+    count = cci__sisci_receive(ep, link);
+    while (CCI__UNLIKELY(cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 4) != link->conns.peer_disconnects) &&
+           count < 1024) {
+        int more = cci__sisci_receive(ep, link); /* nothing completes before these records have come */
+        if (more == 0) break;
+        count += more;
+    }
+    if (count == 0 && !cci__list_empty(&link->due)) cci__sisci_acknowledge(link);
+    if (link->state == CCI__SISCI_OPEN) cci__sisci_serve_open(ep, link);
+    if (CCI__UNLIKELY(cci__sisci_is_drained(link))) cci__sisci_end_link(ep, link);
+    link->is_busy = (uint8_t)(cci__sisci_work_of(link) | (!cci__list_empty(&link->due) ? CCI__SISCI_IS_DUE : 0u));
+    /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
+    if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->links.hot_count > CCI__SISCI_HOT &&
+        (link->told || !cci__sisci_is_sleeper(ep)))
+        cci__sisci_make_cold(link);
+    return count > 0;
+}
+
+/* Nothing has come and nothing waits: what most looks at a link find. */
+static inline int cci__sisci_is_quiet(const cci__sisci_link *link) {
+    return !link->is_busy && (!link->in.base || cci__sisci_load(cci__sisci_next_line(link)) != link->in.tail * 2 + 1);
+}
+
+/* Interrupts may have come from links that are not looked at otherwise: those through an adapter, others are marked. */
+static void cci__sisci_wake_up(cci__sisci *ep) {
+    cci_list_t *at, *next;
+    ep->sleep.is_asleep = 0;
+    cci__sisci_consume_interrupts(ep);
+    cci__sisci_announce_sleep_to_groups(ep, 0);
+    if (!ep->far) {
+        cci__sisci_store(&ep->entrance.listener->sleeps, 0);
+        return;
+    }
+    for (at = ep->links.cold.next; at != &ep->links.cold; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        next = at->next;
+        if (!cci__sisci_is_quiet(link)) (void)cci__sisci_serve(ep, link);
+    }
+}
+
+/* What is not done in each round: the clock is read in one of 32, if the program polls without pause. 1 if it is
+ * time to look after deadlines. */
+static int cci__sisci_look_around(cci__sisci *ep, uint32_t round) {
+    uint64_t now_ns;
+    if ((round & 3) != 0 && !ep->sleep.is_asleep) return 0;
+    now_ns = cci__sci_now();
+    cci__polls_looked(&ep->base.polls, now_ns, 31);
+    if (ep->base.polls.left == 0) /* a program that calls seldom has its deadlines looked after in each call */
+        ep->rounds = 32;
+    if (round == 0 || ep->sleep.is_asleep || ep->links.handshakes > 0 || now_ns >= ep->times.look_ns) {
+        cci__sisci_look_at_device(ep);
+        ep->times.look_ns = now_ns + CCI__SISCI_DEVICE_LOOK_NS;
+    }
+    if (ep->sleep.is_asleep) cci__sisci_wake_up(ep);
+    return (round & 31) == 0 && now_ns >= ep->times.scan_ns;
+}
+
+/* The link of an endpoint that has but one, and nothing else to look at. */
+static inline cci__sisci_link *cci__sisci_only(const cci__sisci *ep) {
+    const cci_list_t *first = ep->links.hot.next;
+    return first != &ep->links.hot && first->next == &ep->links.hot && cci__list_empty(&ep->links.cold) &&
+                   !ep->groups && ep->links.handshakes == 0 && !cci__sisci_is_sleeper(ep)
+               ? CCI__CONTAINER(ep->links.hot.next, cci__sisci_link, node)
+               : NULL;
+}
+
+/* The program has returned something: a link whose next record waits for that is looked at, one in each call while
+ * there is a buffer for it, so that each of many gets its turn; all of them if there is none, for a long message may
+ * need none. */
+static void cci__sisci_look_at_stuck(cci__sisci *ep) {
+    int has_event = ep->base.evq.free_events[CCI_EVQ_RECV] && ep->base.evq.recv_out < ep->base.evq.recv_limit, is_last;
+    cci__sisci_group *group;
+    for (group = ep->groups; group; group = group->next) group->stalled = 0;
+    do {
+        is_last = !has_event || ep->base.evq.free_buffers;
+        if (has_event && !cci__list_empty(&ep->links.stuck)) {
+            cci__sisci_link *link = CCI__CONTAINER(ep->links.stuck.next, cci__sisci_link, stall.node);
+            cci__list_remove(&link->stall.node);
+            cci__list_init(&link->stall.node);
+            cci__sisci_make_hot(link);
+        }
+    } while (!is_last && !cci__list_empty(&ep->links.stuck));
+    ep->is_short = !cci__list_empty(&ep->links.stuck);
+    ep->returned = ep->is_short && is_last && has_event;
+}
+
+static int cci__sisci_serve_hot(cci__sisci *ep) {
+    cci_list_t *at = ep->links.hot.next, *next;
+    uint32_t left;
+    int came = 0;
+    for (left = ep->links.hot_count; left > 0 && at != &ep->links.hot;
+         left--, at = next) { /* what is served may go to the end */
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        next = at->next;
+        if (cci__sisci_is_quiet(link) && (!link->mirror || ep->links.hot_count <= CCI__SISCI_HOT)) {
+            link->batch = 1;
+            continue;
+        }
+        came |= cci__sisci_serve(ep, link);
+    }
+    return came;
+}
+
+/* One of many has told what it had to: the words for its peer lie in one line. It is looked at once more, in another
+ * call. */
+static void cci__sisci_leave_soon(cci__sisci_link *link) {
+    if (link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK ||
+        cci__sisci_load(cci__sisci_next_line(link)) == link->in.tail * 2 + 1)
+        return;
+    if (link->is_busy & CCI__SISCI_IS_DUE) cci__sisci_acknowledge(link);
+    cci__sisci_watch(link);
+}
+
+/* Looks at the links that one word of marks tells of; how many. */
+static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came) {
+    uint64_t bits = __atomic_exchange_n(&ep->entrance.listener->marks[word], 0, __ATOMIC_SEQ_CST);
+    uint32_t count = 0;
+    for (; bits; bits &= bits - 1, count++) {
+        uint32_t number = word * 64 + cci__ctz64(bits);
+        cci__sisci_link *link = number < ep->marks.count ? ep->marks.of[number].link : NULL;
+        if (link) {
+            link->is_watched = 0; /* its peer will not mark it again */
+            if (!cci__sisci_is_quiet(link)) *came |= cci__sisci_serve(ep, link);
+            cci__sisci_make_hot(link);
+            if (ep->marks.count > CCI__SISCI_FEW) cci__sisci_leave_soon(link);
+        }
+    }
+    return count;
+}
+
+/* Looks at the links that are marked, as far as there are not too many: then the others come first in the next call. */
+static int cci__sisci_follow_marks(cci__sisci *ep) {
+    uint32_t words = (ep->marks.count + 63) / 64, begin = ep->marks.at < words ? ep->marks.at : 0, i, count = 0;
+    int came = 0;
+    ep->marks.at = 0;
+    for (i = 0; i < words && count < CCI__SISCI_MARKED_BATCH; i++) {
+        uint32_t word = begin + i < words ? begin + i : begin + i - words;
+        if (__atomic_load_n(&ep->entrance.listener->marks[word], __ATOMIC_RELAXED) != 0) {
+            count += cci__sisci_follow_word(ep, word, &came);
+            ep->marks.at = word + 1;
+        }
+    }
+    return came;
+}
+
+static int cci__sisci_has_marks(const cci__sisci *ep) {
+    uint32_t i, words = ep->far ? 0 : (ep->marks.count + 63) / 64;
+    for (i = 0; i < words; i++)
+        if (__atomic_load_n(&ep->entrance.listener->marks[i], __ATOMIC_RELAXED) != 0) return 1;
+    return 0;
+}
+
+/* A record that can be taken. One that waits can be when the peer has cancelled it, unless that is known already. */
+static int cci__sisci_has_record(const cci__sisci_link *link) {
+    const uint8_t *line = cci__sisci_next_line(link);
+    return cci__sisci_load(line) == link->in.tail * 2 + 1 &&
+           (!cci__sisci_is_stuck(link) ||
+            (!link->stall.is_answering && (cci__sisci_load(line + 4) & CCI__SISCI_CANCELLED)));
+}
+
+/* Something has come, or an acknowledgement that somebody waits for. */
+static int cci__sisci_has_work(cci__sisci_link *link) {
+    if (link->state < CCI__SISCI_OPEN || !link->in.base) return 0;
+    return cci__sisci_has_record(link) || cci__sisci_is_drained(link) ||
+           (cci__sisci_wants_acks(link) &&
+            (int32_t)(cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK) - link->out.acknowledged) > 0);
+}
+
+/* How many links are looked at in each call, however idle. With many of them a mark costs less than the looks. */
+static inline uint32_t cci__sisci_most_hot(const cci__sisci *ep) {
+    return ep->far ? CCI__SISCI_HOT : ep->marks.count <= CCI__SISCI_FEW ? CCI__SISCI_FEW : CCI__SISCI_OF_MANY;
+}
+
+/* There are more links than are looked at in each call: the peers of those to which nothing has happened for longest
+ * are told to mark them, and in another call such a link is left alone. */
+static void cci__sisci_leave_quiet_ones(cci__sisci *ep) {
+    cci_list_t *at = ep->links.hot.next, *next;
+    uint32_t left;
+    for (left = ep->links.hot_count - cci__sisci_most_hot(ep); left > 0 && at != &ep->links.hot; left--, at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        next = at->next;
+        if (link->mirror || !cci__list_empty(&link->due) || cci__sisci_has_work(link) || cci__sisci_can_move(link))
+            continue;
+        if (link->is_watched || link->state != CCI__SISCI_OPEN)
+            cci__sisci_make_cold(link);
+        else
+            cci__sisci_watch(link);
+    }
+}
+
+/* One of the links that are left alone, by turns: a mark may have been missed. */
+static int cci__sisci_look_at_a_cold_one(cci__sisci *ep) {
+    cci__sisci_link *link = CCI__CONTAINER(ep->links.cold.next, cci__sisci_link, node);
+    cci__list_remove(&link->node);
+    cci__list_append(&ep->links.cold, &link->node);
+    return !cci__sisci_is_quiet(link) && cci__sisci_serve(ep, link);
+}
+
+/* One round of work; 1 if anything came. */
+static int cci__sisci_pump(cci__sisci *ep) {
+    int came, is_late = 0;
+    uint32_t round = ep->rounds++;
+    if (CCI__UNLIKELY((round & 31) == 0 || ep->sleep.is_asleep || ep->links.handshakes > 0))
+        is_late = cci__sisci_look_around(ep, round);
+    if (CCI__UNLIKELY(ep->returned)) cci__sisci_look_at_stuck(ep);
+    came = cci__sisci_serve_hot(ep);
+    if (!cci__list_empty(&ep->links.cold) || (ep->marks.count > 0 && cci__sisci_is_sleeper(ep)))
+        came |= cci__sisci_follow_marks(ep);
+    if (ep->groups) came |= cci__sisci_receive_groups(ep);
+    if (!cci__list_empty(&ep->links.cold) && (ep->far || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
+    if (ep->links.hot_count > cci__sisci_most_hot(ep)) cci__sisci_leave_quiet_ones(ep);
+    if (CCI__UNLIKELY(is_late)) (void)cci__sisci_timers(ep);
+    cci__sisci_flush(ep);
+    ep->links.only = cci__sisci_only(ep);
+    return came;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-sleep
+ *
+ * Before a sleeper sleeps, each peer is told so, and then everything is looked at once more: whatever a peer stored
+ * before it saw the word is found, and for what it stores later it sends an interrupt. The OS handle is an epoll
+ * descriptor over the SISCI device, the interrupt, a timer and an eventfd for events that wait.
+ * ================================================================================================================== */
+
+static int cci__sisci_has_events(const cci__sisci *ep) {
+    return ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head;
+}
+
+static int cci__sisci_messages(cci__endpoint_t *base, const cci_evq_fifo_t **received, int *is_full) {
+    const cci__sisci *ep = (const cci__sisci *)base;
+    *received = &ep->received;
+    *is_full = ep->is_short || (base->evq.free_buffer_count == 0 && ep->pools.recv_made >= base->recv_buf_count);
+    return ep->received.head != NULL;
+}
+
+#ifndef CCI_NO_WAKE
+/* Could a send succeed that was refused? Also where it would fail for another reason. */
+static int cci__sisci_may_send(void *endpoint, const cci__refusal_t *refusal) {
+    cci__sisci *ep = (cci__sisci *)endpoint;
+    const cci__sisci_conn *conn = (const cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, refusal->index);
+    if (conn->conn.state != CCI_CONN_OPEN || !conn->link) return 1;
+    return (ep->pools.free_ops || ep->pools.op_made < ep->pools.send_total + CCI__SISCI_EXTRA_OPS) &&
+           (ep->pools.free_items || ep->pools.item_made < ep->pools.send_total || !conn->link->items);
+}
+
+#endif
+
+/* Is the OS handle to be readable on account of events? */
+static int cci__sisci_is_due(cci__sisci *ep) {
+    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.is_used)) return cci__endpoint_wakes(&ep->base));
+    return cci__sisci_has_events(ep);
+}
+
+/* Tells a peer that it must interrupt from now on; 0: it can't be told. */
+static int cci__sisci_announce_sleep(cci__sisci_link *link) {
+    if (!link->mirror) {
+        if (link->out.base && (link->state == CCI__SISCI_READY || link->state == CCI__SISCI_OPEN))
+            cci__sisci_watch(link);
+        return 1;
+    }
+    if (!link->told && link->state == CCI__SISCI_OPEN) {
+        link->told = 1;
+        cci__sisci_write_word(link, CCI__SISCI_AT_SLEEP, 1);
+    }
+    return link->ep->far->confirm_sleep(link);
+}
+
+/* Tells all peers that they must interrupt from now on; 0 if something came meanwhile. */
+static int cci__sisci_announce_sleep_to_all(cci__sisci *ep) {
+    cci_list_t *at;
+    if (ep->returned) return 0;
+    for (at = ep->links.hot.next; at != &ep->links.hot; at = at->next)
+        if (!cci__sisci_announce_sleep(CCI__CONTAINER(at, cci__sisci_link, node))) return 0;
+    if (!ep->far) cci__sisci_store(&ep->entrance.listener->sleeps, 1);
+    cci__sisci_announce_sleep_to_groups(ep, 1);
+    CCI__SCI_FENCE(SEQ_CST); /* the words before this, the peers' stores after */
+    if (cci__sisci_groups_have_work(ep) || cci__sisci_has_marks(ep)) return 0;
+    for (at = ep->links.hot.next; at != &ep->links.hot; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        if (cci__sisci_has_work(link) || cci__sisci_can_move(link)) return 0;
+    }
+    return 1;
+}
+
+static void cci__sisci_set_readable(cci__sisci *ep, int readable) {
+    uint64_t one = 1;
+    ssize_t n;
+    if (readable == ep->sleep.is_readable) return;
+    ep->sleep.is_readable = readable;
+    n = readable ? write(ep->sleep.self, &one, sizeof one) : read(ep->sleep.self, &one, sizeof one);
+    (void)n;
+}
+
+/* An alarm that comes too early costs a look at the clock, and moving it a system call: so it is moved only to an
+ * earlier time, and when it has gone off. */
+static void cci__sisci_set_alarm(cci__sisci *ep, uint64_t at_ns) {
+    struct itimerspec when;
+    if (at_ns >= ep->times.armed_ns && ep->times.armed_ns > ep->base.now_ns) return;
+    ep->times.armed_ns = at_ns;
+    memset(&when, 0, sizeof when);
+    if (at_ns != CCI__NEVER) {
+        at_ns = at_ns ? at_ns : 1;
+        when.it_value.tv_sec = (time_t)(at_ns / 1000000000u);
+        when.it_value.tv_nsec = (long)(at_ns % 1000000000u);
+    }
+    (void)timerfd_settime(ep->sleep.timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void cci__sisci_wake_thread(cci__endpoint_t *base) {
+    uint64_t one = 1;
+    ssize_t n = write(((cci__sisci *)base)->sleep.timer, &one, sizeof one); /* the thread's eventfd */
+    (void)n;
+}
+
+/* At the end of every call: makes the OS handle tell the truth, and sees that a sleeper is woken. */
+static void cci__sisci_arm(cci__endpoint_t *base) {
+    cci__sisci *ep = (cci__sisci *)base;
+    int tries = 0;
+    if (!ep->received.head) cci__sisci_acknowledge_all(ep);
+    cci__sisci_flush(ep);
+    if (ep->base.has_fd && cci__sisci_is_due(ep)) {
+        cci__sisci_set_readable(ep, 1);
+        return;
+    }
+    if (ep->device.progress_thread) {
+        if (ep->base.has_fd) cci__sisci_set_readable(ep, 0);
+        if (ep->sleep.thread_sleeps && !cci__sisci_announce_sleep_to_all(ep)) cci__sisci_wake_thread(base);
+        return;
+    }
+    if (!ep->base.has_fd) return;
+    for (tries = 0; tries < 4; tries++) {
+        uint64_t deadline_ns = cci__sisci_timers(ep);
+        if (cci__sisci_is_due(ep)) break;
+        if (cci__sisci_announce_sleep_to_all(ep)) {
+            cci__sisci_flush(ep);
+            ep->sleep.is_asleep = 1;
+            cci__sisci_set_readable(ep, 0);
+            cci__sisci_set_alarm(ep, deadline_ns);
+            return;
+        }
+        (void)cci__sisci_pump(ep);
+    }
+    cci__sisci_set_readable(ep, 1);
+}
+
+#ifndef CCI_NO_THREADS
+static void cci__sisci_help(void *arg) {
+    cci__sisci *ep = (cci__sisci *)arg;
+    uint32_t idle = 0;
+    cci__sisci_lock(ep);
+    while (!ep->base.stopping) {
+        struct pollfd item[3];
+        uint64_t deadline_ns, ignored;
+        int fds[2];
+        idle = cci__sisci_pump(ep) ? 0 : idle + 1;
+        deadline_ns = cci__sisci_timers(ep);
+        if (ep->base.has_fd) cci__sisci_set_readable(ep, cci__sisci_is_due(ep));
+        cci__sisci_acknowledge_all(ep);
+        if (idle < 8 || !cci__sisci_announce_sleep_to_all(ep)) {
+            cci__sisci_flush(ep);
+            cci__sisci_unlock(ep);
+            (void)sched_yield();
+            cci__sisci_lock(ep);
+            continue;
+        }
+        cci__sisci_flush(ep);
+        cci__sisci_event_fds(ep, fds);
+        item[0].fd = fds[0];
+        item[1].fd = fds[1];
+        item[2].fd = ep->sleep.timer;
+        item[0].events = item[1].events = item[2].events = POLLIN;
+        deadline_ns =
+            cci__min64(deadline_ns, ep->base.now_ns + 10 * CCI__MS); /* calls of the program bring new deadlines */
+        ep->sleep.thread_sleeps = 1;
+        cci__sisci_unlock(ep);
+        (void)poll(item, 3, cci__sci_until(deadline_ns));
+        cci__sisci_lock(ep);
+        ep->sleep.thread_sleeps = 0;
+        ep->sleep.is_asleep = 1;
+        if (item[2].revents) {
+            ssize_t n = read(ep->sleep.timer, &ignored, sizeof ignored);
+            (void)n;
+        }
+    }
+    cci__sisci_unlock(ep);
+}
+#endif
+
+/* Waits until a BLOCKING operation is complete; its status. */
+static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
+    uint32_t idle = 0;
+    int status;
+    while (!op->done) {
+        idle = cci__sisci_pump(ep) ? 0 : idle + 1;
+        if (op->done) break;
+        cci__sisci_unlock(ep);
+        if (idle > 2000) {
+            struct timespec t = {0, 50000};
+            nanosleep(&t, NULL);
+        } else if ((idle & 15) == 15) {
+            (void)sched_yield();
+        }
+        cci__sisci_lock(ep);
+    }
+    status = op->status;
+    cci__sisci_drop_op(ep, op);
+    return status;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-endpoint
+ *
+ * An endpoint is one allocation, a SISCI device, the segment of its listener with an interrupt, and slabs that come
+ * later. cci__sisci_free() ends one that was made in part, too. The lock is not needed before others know the endpoint,
+ * nor once its thread has ended.
+ * ================================================================================================================== */
+
+static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
+    uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
+    ep->rma.regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->rma.regions);
+    if (!slabs || !ep->rma.regions) return 0;
+    cci_evq_init(&ep->base.evq);
+    cci_conn_table_init(&ep->base.conns, keys, sizeof(cci__sisci_conn), slabs);
+    cci_rma_table_init(&ep->rma.table, keys + 2, ep->rma.regions, CCI__SISCI_SLAB, NULL, 0, NULL, 0, NULL, 0);
+    ep->rma.table.endpoint_id = keys[4];
+    ep->base.evq.recv_limit = ep->base.recv_buf_count;
+    ep->pools.send_total = ep->base.send_buf_count;
+    return 1;
+}
+
+/* A number from 1 on, or 0 when the text is none. */
+static uint32_t cci__sisci_number(const char *text) {
+    uint64_t n = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9' && n <= UINT32_MAX; at++) n = n * 10 + (uint64_t)(*at - '0');
+    return *at || at == text || n > UINT32_MAX ? 0 : (uint32_t)n;
+}
+
+/* Says in the log what there is not enough of for an endpoint. */
+static int cci__sisci_report_lack(const char *what, int status) {
+    char text[200];
+    snprintf(text, sizeof text, "sisci: no endpoint for lack of %s%s%s", what, errno ? ": " : "",
+             errno ? strerror(errno) : "");
+    cci_log(CCI_LOG_ERROR, text);
+    return status;
+}
+
+static int cci__sisci_open_listener(cci__sisci *ep, const char *service) {
+    cci__sci_error_t error;
+    char port[6];
+    uint64_t name =
+        cci_conn_named_port(service, service ? cci_service_name(ep->base.api.pub.device, service) : NULL, port);
+    uint32_t id = service ? cci__sisci_number(name ? port : service) : ep->device.service;
+    if (service && id == 0) return CCI_EINVAL;
+    error =
+        cci__sisci_make_segment(ep, &ep->entrance.segment, &id, CCI__SISCI_LISTENER_SIZE, cci__sisci_on_visit, NULL);
+    if (error != CCI__SCI_ERR_OK) {
+        return error == CCI__SCI_ERR_SEGMENTID_USED
+                   ? (int)CCI_EBUSY
+                   : cci__sisci_report_lack("shared memory, or descriptors for it", CCI_ERROR);
+    }
+    ep->entrance.service = id;
+    ep->entrance.listener = (cci__sisci_listener *)ep->sci->call.SCIMapLocalSegment(
+        ep->entrance.segment, &ep->entrance.map, 0, CCI__SISCI_LISTENER_SIZE, NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        ep->entrance.map = NULL;
+        return cci__sisci_report_lack("address space", CCI_ENOMEM);
+    }
+    if (ep->far) memset(ep->entrance.listener, 0, CCI__SISCI_LISTENER_SIZE);
+    if (!cci__sisci_make_interrupt(ep)) return cci__sisci_report_lack("descriptors for an interrupt", CCI_ERROR);
+    ep->entrance.listener->interrupt = ep->entrance.interrupt_number;
+    ep->entrance.listener->name = name;
+    cci__sisci_store(&ep->entrance.listener->magic, CCI__SISCI_MAGIC);
+    return cci__sisci_offer(ep, ep->entrance.segment) ? CCI_SUCCESS : CCI_ERROR;
+}
+
+static int cci__sisci_watch_fd(cci__sisci *ep, int fd) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    return fd < 0 || epoll_ctl(ep->sleep.epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* What sleeping needs. */
+static int cci__sisci_open_handle(cci__sisci *ep) {
+    int fds[2];
+    if (!cci__sisci_is_sleeper(ep)) return 1;
+    ep->sleep.timer = ep->device.progress_thread ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+                                                 : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (ep->sleep.timer < 0 || !ep->base.has_fd) return ep->sleep.timer >= 0;
+    ep->sleep.epoll = epoll_create1(EPOLL_CLOEXEC);
+    ep->sleep.self = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ep->sleep.epoll < 0 || ep->sleep.self < 0 || !cci__sisci_watch_fd(ep, ep->sleep.self)) return 0;
+    cci__sisci_event_fds(ep, fds);
+    return ep->device.progress_thread || (cci__sisci_watch_fd(ep, ep->sleep.timer) && cci__sisci_watch_fd(ep, fds[1]) &&
+                                          cci__sisci_watch_fd(ep, fds[0]));
+}
+
+static void cci__sisci_free_links(cci__sisci *ep, cci_list_t *list) {
+    while (!cci__list_empty(list)) cci__sisci_free_link(ep, CCI__CONTAINER(list->next, cci__sisci_link, node));
+}
+
+static void cci__sisci_free(cci__sisci *ep) {
+    cci__sisci_memory *block;
+    cci__sci_error_t error;
+    uint32_t i;
+    while (ep->groups) cci__sisci_leave_group(ep, ep->groups);
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, i);
+        if (conn->data) cci_release(conn->data);
+    }
+    cci__sisci_free_links(ep, &ep->links.hot);
+    cci__sisci_free_links(ep, &ep->links.cold);
+    cci_release(ep->marks.of);
+    cci_release(ep->servers.bucket);
+    cci__sisci_close_fd(ep->sleep.epoll);
+    cci__sisci_close_fd(ep->sleep.self);
+    cci__sisci_close_fd(ep->sleep.timer);
+    cci__endpoint_free(&ep->base);
+    while (ep->rma.shared) {
+        cci__sisci_shared *shared = ep->rma.shared;
+        ep->rma.shared = shared->next;
+        cci__sisci_remove_shared(ep, shared);
+        cci_release(shared);
+    }
+    cci__sisci_remove_shared(ep, &ep->rma.registry);
+    if (ep->entrance.map) ep->sci->call.SCIUnmapSegment(ep->entrance.map, 0, &error);
+    if (ep->entrance.segment) cci__sisci_remove_listener(ep);
+    cci__sisci_close_sd(ep);
+    for (block = ep->pools.slabs; block;) {
+        cci__sisci_memory *next = block->next;
+        cci_release(block);
+        block = next;
+    }
+    cci_release(ep->allocation);
+}
+
+static int cci__sisci_start(cci__sisci *ep, const char *service) {
+    uint64_t keys[5];
+    int status;
+    if (cci_random(keys, sizeof keys) != CCI_SUCCESS || cci_random(&ep->probe, sizeof ep->probe) != CCI_SUCCESS)
+        return CCI_ERROR;
+    errno = 0;
+    status = cci__sisci_open_sd(ep);
+    if (status != CCI_SUCCESS) return status;
+    status = cci__sisci_open_listener(ep, service);
+    if (status != CCI_SUCCESS) return status;
+    if (!cci__sisci_allocate(ep, keys)) return cci__sisci_report_lack("memory", CCI_ENOMEM);
+    return cci__sisci_open_handle(ep) ? (int)CCI_SUCCESS
+                                      : cci__sisci_report_lack("descriptors for an OS handle", CCI_ERROR);
+}
+
+static const cci_endpoint_ops_t *cci__sisci_ops(void);
+static const cci__engine_t *cci__sisci_engine(void);
+
+/* The rest is closed by the software SISCI beneath, which learns of fork() by itself. */
+static void cci__sisci_forked(cci_endpoint_base_t *base) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    int fd[3], i;
+    fd[0] = ep->sleep.epoll, fd[1] = ep->sleep.self, fd[2] = ep->sleep.timer;
+    ep->sleep.epoll = ep->sleep.self = ep->sleep.timer = -1;
+    for (i = 0; i < 3; i++) cci__sisci_close_fd(fd[i]);
+    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
+}
+
+static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
+                             cci_os_handle_t *fd) {
+    void *memory = cci_alloc(sizeof(cci__sisci) + CCI__SISCI_LINE);
+    cci__sisci *ep;
+    int status;
+    (void)flags;
+    if (!memory) return CCI_ENOMEM;
+    ep = (cci__sisci *)cci__sisci_align(memory);
+    memset(ep, 0, sizeof *ep);
+    ep->allocation = memory;
+    memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
+    cci__endpoint_init(&ep->base, cci__sisci_engine(), device, fd != NULL);
+    ep->base.api.ops = cci__sisci_ops();
+    ep->base.api.forked = cci__sisci_forked;
+    ep->far = ep->device.is_far ? cci__sisci_adapter() : NULL;
+    ep->sci = ep->far ? ep->far->provider() : &cci__sci_software;
+    ep->adapter = ep->device.adapter;
+    ep->is_sleeper = ep->base.has_fd || ep->device.progress_thread;
+    ep->sleep.epoll = ep->sleep.self = ep->sleep.timer = -1;
+    ep->times.armed_ns = ep->times.idle_ns = ep->times.due_ns = CCI__NEVER;
+    ep->base.send_buf_count = ep->device.send_buf_count;
+    ep->base.recv_buf_count = ep->device.recv_buf_count;
+    ep->base.send_timeout_us = ep->device.send_timeout_us;
+    ep->base.max_send_size = ep->device.max_send_size;
+    ep->pools.stride = (cci__max32(ep->base.max_send_size, CCI_CONN_REQ_LEN + CCI__SISCI_URI) + 63) & ~63u;
+    ep->received.tail = &ep->received.head;
+    cci__list_init(&ep->links.hot);
+    cci__list_init(&ep->links.cold);
+    cci__list_init(&ep->links.notify);
+    cci__list_init(&ep->links.due);
+    cci__list_init(&ep->links.steps);
+    cci__list_init(&ep->links.timed);
+    cci__list_init(&ep->links.fresh);
+    cci__list_init(&ep->links.stuck);
+    cci__list_init(&ep->links.idle);
+    cci__list_init(&ep->ending);
+    ep->marks.free = CCI__SISCI_NO_MARK;
+    ep->base.now_ns = cci__sci_now();
+    cci__wheel_init(&ep->base.wheel, ep->base.now_ns);
+    status = cci__sisci_start(ep, service);
+    if (status != CCI_SUCCESS) {
+        cci__sisci_free(ep);
+        return status;
+    }
+    if (fd) *fd = ep->sleep.epoll;
+    *endpoint = &ep->base.api;
+#ifndef CCI_NO_THREADS
+    if (ep->device.progress_thread && !cci__endpoint_start_thread(&ep->base, cci__sisci_help)) {
+        cci__sisci_free(ep);
+        return CCI_ENOMEM;
+    }
+#endif
+    return CCI_SUCCESS;
+}
+
+/* The peers learn that their connections were closed. */
+static void cci__sisci_announce_end(cci_list_t *links) {
+    cci_list_t *at;
+    for (at = links->next; at != links; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        if (link->state == CCI__SISCI_OPEN) cci__sisci_write_word(link, CCI__SISCI_AT_LEFT, 1);
+    }
+}
+
+static int cci__sisci_destroy(cci_endpoint_base_t *base) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    cci__endpoint_stop_thread(&ep->base);
+    cci__sisci_lock(ep);
+    (void)cci__sisci_pump(ep); /* what has arrived already is taken, and said to be */
+    cci__sisci_acknowledge_all(ep);
+    cci__sisci_announce_end(&ep->links.hot);
+    cci__sisci_announce_end(&ep->links.cold);
+    cci__sisci_flush(ep);
+    cci__sisci_unlock(ep);
+    cci__sisci_free(ep);
+    return CCI_SUCCESS;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-connect
+ *
+ * cci_connect(), cci_accept(), cci_reject() and cci_disconnect(): each queues a record of the handshake on the
+ * connection's link, which is made first where there is none.
+ * ================================================================================================================== */
+
+/* Keeps the data of an answer until its record is in the peer's inbox; a status. */
+static int cci__sisci_keep_answer(cci__sisci *ep, cci__sisci_conn *conn, const void *data, uint32_t data_len) {
+    cci_conn_answer_t *answer;
+    if (ep->kept_answers >= CCI__SISCI_REQUESTS) return CCI_ENOBUFS;
+    answer = (cci_conn_answer_t *)cci_alloc(sizeof *answer + data_len);
+    if (!answer) return CCI_ENOMEM;
+    memcpy(answer + 1, data, data_len);
+    conn->data = answer;
+    conn->data_len = (uint16_t)data_len;
+    ep->kept_answers++;
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_decide(cci__endpoint_t *base, cci_evq_event_t *request, int accepts, void *context,
+                             const void *data, uint32_t data_len) {
+    cci__sisci *ep = (cci__sisci *)base;
+    cci__sisci_conn *conn = (cci__sisci_conn *)request->owner;
+    cci_evq_event_t *event = NULL;
+    int status = CCI_SUCCESS;
+    if (accepts && (event = cci__endpoint_event(&ep->base)) == NULL) return CCI_ENOMEM;
+    if (data_len > 0) status = cci__sisci_keep_answer(ep, conn, data, data_len);
+    if (status != CCI_SUCCESS) {
+        if (event) cci_evq_return_event(&ep->base.evq, event);
+        return status;
+    }
+    conn->event = event;
+    conn->conn.pub.context = context;
+    if (conn->cancelled) {
+        if (accepts) cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
+        cci__sisci_close_conn(ep, conn);
+    } else if (accepts) {
+        conn->conn.state = CCI_CONN_ACCEPTED;
+        cci__sisci_queue_control(ep, conn, CCI__SISCI_ACCEPT);
+    } else {
+        conn->conn.state = CCI_CONN_REJECTED;
+        conn->closing = 1;
+        cci__list_remove(&conn->state_node);
+        cci__list_init(&conn->state_node);
+        cci__sisci_queue_control(ep, conn, CCI__SISCI_REJECT);
+    }
+    return CCI_SUCCESS;
+}
+
+/* "4:1234", or "1234" alone: the service, 0 when it is none. */
+static int cci__sisci_parse(const char *address, uint32_t *node, uint32_t *service) {
+    const char *colon = strchr(address, ':');
+    unsigned long number;
+    *service = 0;
+    if (!colon) return CCI_EINVAL;
+    *service = cci__sisci_number(colon + 1);
+    if (*service == 0 || colon == address || strspn(address, "0123456789") != (size_t)(colon - address))
+        return CCI_EINVAL;
+    number = strtoul(address, NULL, 10);
+    *node = number <= 65535 ? (uint32_t)number : 0;
+    return *node != 0 ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
+}
+
+/* NULL when there is neither a link nor the memory or the descriptor for one. */
+static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node, uint32_t service) {
+    cci__sisci_link *link = cci__sisci_link_to(ep, node, service);
+    if (link && link->state == CCI__SISCI_CONNECTING && !link->in.base && link->conns.count == 0) {
+        cci_log(CCI_LOG_ERROR, "no memory or descriptor for a new link");
+        cci__sisci_free_link(ep, link);
+        return NULL;
+    }
+    return link;
+}
+
+static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const cci_conn_name_t *name,
+                                     const void *data, uint32_t data_len, cci_conn_attribute_t attribute, void *context,
+                                     uint64_t timeout_ns) {
+    cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
+    cci_evq_event_t *event = link ? cci__endpoint_event(&ep->base) : NULL;
+    cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
+    size_t size = sizeof(cci_conn_answer_t) + CCI_CONN_REQ_LEN + (name ? sizeof(cci_conn_seek_t) : 0);
+    cci_conn_answer_t *copy = conn ? (cci_conn_answer_t *)cci_alloc(size) : NULL;
+    cci_conn_seek_t *seek;
+    if (!conn || !copy) {
+        if (conn) {
+            conn->conn.state = CCI_CONN_CONNECTING;
+            cci__sisci_close_conn(ep, conn);
+        }
+        if (event) cci_evq_return_event(&ep->base.evq, event);
+        return CCI_ENOMEM;
+    }
+    if (data_len) memcpy(copy + 1, data, data_len);
+    conn->event = event;
+    conn->data = copy;
+    conn->data_len = (uint16_t)data_len;
+    conn->conn.is_client = 1;
+    conn->conn.state = CCI_CONN_CONNECTING;
+    ep->base.now_ns = cci__sci_now();
+    conn->conn.deadline_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns;
+    copy->token = name != NULL;
+    seek = cci__sisci_seek_of(conn);
+    if (!seek) {
+        cci__sisci_ask_to_connect(ep, conn);
+        return CCI_SUCCESS;
+    }
+    memset(seek, 0, sizeof *seek);
+    seek->name = *name;
+    seek->pass_ns = ep->base.now_ns;
+    seek->until_ns = ep->base.now_ns + CCI__SEEK_NS;
+    conn->waits = 1;
+    cci__sisci_seek(ep, conn, seek);
+    return CCI_SUCCESS;
+}
+
+/* "4/storage": the node, as for a number, and what the name stands for, of which the first port is the service. */
+static int cci__sisci_parse_name(const char *address, const char *text, uint32_t *node, uint32_t *service,
+                                 cci_conn_name_t *name) {
+    char number[8] = "";
+    size_t length = (size_t)(text - address) - 1;
+    if (length == 0 || length > 5 || cci_conn_hash_name(text, name) != CCI_SUCCESS) return CCI_EINVAL;
+    memcpy(number, address, length);
+    number[length] = ':';
+    number[length + 1] = '1';
+    if (cci__sisci_parse(number, node, service) == CCI_EINVAL) return CCI_EINVAL;
+    *service = name->ports[0];
+    return *node != 0 ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
+}
+
+static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
+                              cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    uint64_t timeout_ns = cci__timeout_ns(timeout);
+    uint32_t node, service;
+    cci_conn_name_t name;
+    const char *text = cci_service_name(base->pub.device, address);
+    int is_group = attribute > CCI_CONN_ATTR_UU;
+    int status = text ? cci__sisci_parse_name(address, text, &node, &service, &name)
+                      : cci__sisci_parse(address, &node, &service);
+    (void)flags;
+    if (status == CCI_SUCCESS && is_group != (node == CCI__SCI_BROADCAST_NODEID)) status = CCI_EINVAL;
+    if (status == CCI_SUCCESS && ep->sci == &cci__sci_software && node != CCI__SCI_NODE && !is_group)
+        status = CCI_EADDRNOTAVAIL; /* there is no other */
+    if (status == CCI_SUCCESS && ep->far && is_group) status = CCI_ERR_NOT_IMPLEMENTED;
+    if (status != CCI_SUCCESS) return status;
+    cci__sisci_lock(ep);
+    status = is_group ? cci__sisci_join_group(ep, service, attribute, context, timeout_ns)
+                      : cci__sisci_connect_locked(ep, node, service, text ? &name : NULL, data, data_len, attribute,
+                                                  context, timeout_ns);
+    cci__sisci_arm(&ep->base);
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+/* The program has given something back: what waits for that is looked at again, before a sleeper sleeps. */
+static inline void cci__sisci_retry(cci__sisci *ep) {
+    ep->returned |= ep->is_short;
+}
+
+/* The block that a message was read in goes back to the peer. */
+static void cci__sisci_return_block(cci__sisci_link *link, cci_evq_event_t *event) {
+    uint32_t block = event->state - 1;
+    link->inbox.block_held[block] = 0;
+    link->inbox.held--;
+    cci__sisci_give_back(link, block);
+    event->owner = NULL;
+    event->state = 0;
+}
+
+/* Takes back an event of a message. */
+static inline void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
+    if (CCI__UNLIKELY(event->owner != NULL)) cci__sisci_return_block((cci__sisci_link *)event->owner, event);
+    cci__evq_take_back(&ep->base.evq, event);
+    cci__sisci_retry(ep);
+}
+
+/* What is pending ends, and what waits for the program is dropped when its turn comes. */
+static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
+    conn->conn.token = 0;
+    if (conn->link) cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
+    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
+    cci__list_remove(&conn->state_node);
+    cci__list_init(&conn->state_node);
+}
+
+static void cci__sisci_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
+    cci__sisci *ep = (cci__sisci *)base;
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)of;
+    cci__sisci_link *link = conn->link;
+    cci__sisci_forget(ep, conn);
+    if (!link) {
+        cci__sisci_leave_group(ep, conn->group);
+        cci__sisci_close_conn(ep, conn);
+    } else if (of->state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
+        conn->closing = 1;
+        conn->closed_at = link->in.tail;
+        cci__sisci_write_word(link, CCI__SISCI_AT_ACK + 4, ++link->conns.disconnects);
+        cci__sisci_queue_control(ep, conn, CCI__SISCI_DISCONNECT);
+    } else if (conn->control_type && link->state == CCI__SISCI_OPEN) {
+        conn->closing = 1; /* when the peer has been told */
+    } else {
+        cci__sisci_close_conn(ep, conn);
+    }
+}
+
+#ifndef CCI_NO_LINGER
+static void cci__sisci_linger(cci__endpoint_t *base, cci_conn_t *conn, uint64_t until_ns) {
+    cci__timer_arm(&base->wheel, &conn->timer, until_ns);
+}
+#endif
+
+/* ==================================================================================================================
+ * >>sisci-cci-events
+ *
+ * Events are given in the order: those of connections; messages in the order in which they came, completions behind the
+ * messages that came before them. An event of a connection that the program has closed is dropped when its turn comes.
+ * Most messages of an endpoint with a single link are given without a round of work.
+ * ================================================================================================================== */
+
+static void cci__sisci_work(cci__endpoint_t *base) {
+    (void)cci__sisci_pump((cci__sisci *)base);
+}
+
+/* The program may sleep until then: what it has taken is acknowledged, and the next poll reads the clock. */
+static uint64_t cci__sisci_next_deadline(cci__endpoint_t *base) {
+    cci__sisci *ep = (cci__sisci *)base;
+    uint64_t at;
+    if (!ep->received.head) cci__sisci_acknowledge_all(ep);
+    cci__sisci_flush(ep);
+    ep->times.walk_ns = 0; /* a look at all links that have deadlines: the program may be late for the next one */
+    at = cci__sisci_timers(ep);
+    ep->times.scan_ns = ep->base.now_ns;
+    if (ep->rounds != 0) ep->rounds = 32; /* 0: somebody asked for a look at the device besides */
+    return ep->received.head || ep->returned ? 0 : at;
+}
+
+static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
+    ep->requests -= event->base.pub.type == CCI_EVENT_CONNECT_REQUEST;
+    cci_evq_return_event(&ep->base.evq, event);
+    cci__sisci_post_ends(ep);
+    cci__sisci_retry(ep); /* a request holds a buffer */
+}
+
+/* Is the event about a connection that the program has closed? */
+static inline int cci__sisci_is_stale(const cci_evq_event_t *event, const cci__sisci_conn *conn) {
+    return ((const cci__sisci_event *)(const void *)event)->token != conn->conn.token || CCI__LINGERS(&conn->conn);
+}
+
+/* Events of connections come before all others. */
+static cci_evq_event_t *cci__sisci_next_urgent(cci__sisci *ep) {
+    cci_evq_event_t *next;
+    while ((next = cci_evq_next(&ep->base.evq.urgent)) != NULL) {
+        if (next->pool == CCI_EVQ_STATUS) {
+            if (cci__notices_hand_out(&ep->base.notices, &ep->base.evq, next)) return next;
+            continue;
+        }
+        if (next->base.pub.type != CCI_EVENT_KEEPALIVE_TIMEDOUT ||
+            !cci__sisci_is_stale(next, (const cci__sisci_conn *)next->owner))
+            return next;
+        cci__sisci_return_control(ep, next);
+    }
+    return NULL;
+}
+
+/* An event about the end of a connection has come to the front of a queue. 1: the program gets it now. */
+static int cci__sisci_is_end_due(cci__sisci *ep, cci_evq_event_t *event, const cci_evq_fifo_t *from) {
+    if (cci__sisci_is_stale(event, (const cci__sisci_conn *)event->owner)) {
+        cci__sisci_return_control(ep, event);
+        return 0;
+    }
+    if (from == &ep->received) {
+        event->state = ep->taken_total;
+        cci_evq_post(&ep->base.evq.done,
+                     event); /* the connection's messages have gone before it; now its completions do */
+        return 0;
+    }
+    cci__notices_forget(&ep->base.notices, (const cci_conn_t *)event->owner, 0);
+    return 1;
+}
+
+/* The next event of a queue that is not of a connection that the program has closed. */
+static inline cci_evq_event_t *cci__sisci_next_of(cci__sisci *ep, cci_evq_fifo_t *fifo) {
+    cci_evq_event_t *next;
+    while ((next = cci_evq_next(fifo)) != NULL) {
+        ep->taken_total += fifo == &ep->received;
+        if (CCI__LIKELY(next->pool == CCI_EVQ_RECV)) {
+            if (CCI__LIKELY(
+                    !cci__sisci_is_stale(next, (const cci__sisci_conn *)(const void *)next->base.pub.recv.connection)))
+                return next;
+            cci__sisci_return_message(ep, next);
+        } else if (next->pool == CCI_EVQ_OPERATION || cci__sisci_is_end_due(ep, next, fifo)) {
+            return next;
+        }
+    }
+    return NULL;
+}
+
+/* An event that is there: of connections first, then messages and completions as they came. */
+static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
+    cci_evq_event_t *next = CCI__UNLIKELY(ep->base.evq.urgent.head != NULL) ? cci__sisci_next_urgent(ep) : NULL;
+    if (!next) {
+        const cci_evq_event_t *done = ep->base.evq.done.head;
+        int done_first = done && (!ep->received.head || (int32_t)(done->state - ep->taken_total) <= 0);
+        next = cci__sisci_next_of(ep, done_first ? &ep->base.evq.done : &ep->received);
+    }
+    if (!next && ep->received.head) next = cci__sisci_next_of(ep, &ep->received);
+    if (!next && ep->base.evq.done.head) next = cci__sisci_next_of(ep, &ep->base.evq.done);
+    if (!next) return CCI_EAGAIN;
+    if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__sisci_op *)(void *)next)->is_first_rnr))
+        ((cci__sisci_op *)(void *)next)->conn->unready = 0; /* what is sent from now on starts afresh */
+    *event = &next->base.pub;
+    return CCI_SUCCESS;
+}
+
+/* What most calls of a program that polls find, told as fast as can be: a round in which there is nothing to do. */
+static inline int cci__sisci_found_nothing(cci__sisci *ep) {
+    if (!ep->links.only || (ep->rounds & 31) == 0 || !cci__sisci_is_quiet(ep->links.only)) return 0;
+    /* Most messages fill two lines: when they come, both are asked for at once. */
+    __builtin_prefetch(cci__sisci_next_line(ep->links.only) + CCI__SISCI_LINE);
+    ep->rounds++;
+    ep->links.only->batch = 1;
+    return 1;
+}
+
+/* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is
+ * more to do. */
+static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
+    cci__sisci_link *link = ep->links.only;
+    uint32_t begun;
+    const uint8_t *line;
+    cci_evq_event_t *event;
+    if (!link || ep->returned || link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK)
+        return NULL;
+    begun = link->in.tail;
+    line = cci__sisci_next_line(link);
+    if (cci__sisci_load(line) != begun * 2 + 1) return NULL;
+    if ((ep->rounds & 31) != 0)
+        ep->rounds++; /* a look that is due comes with the next call that finds nothing */
+    else if ((++ep->given & 31) == 0)
+        return NULL;
+    if (link->batch == 1) cci__sisci_expect_answer(link);
+    event = cci__sisci_receive_short(ep, link, line);
+    if (!event) return NULL;
+    event->next = NULL;
+    link->batch = 2;
+    link->is_watched = 0;
+    ep->received_total++;
+    ep->taken_total++;
+    cci__sisci_schedule_ack(ep, link, begun);
+    cci__sisci_flush(ep);
+    return event;
+}
+
+/* The same for completions, while nothing else waits for a program that polls. */
+static inline cci_evq_event_t *cci__sisci_found_completion(cci__sisci *ep) {
+    cci_evq_event_t *event = ep->base.evq.done.head;
+    if (!event || ep->base.evq.urgent.head || ep->received.head || cci__sisci_is_sleeper(ep) ||
+        event->pool != CCI_EVQ_OPERATION || ((cci__sisci_op *)(void *)event)->is_first_rnr ||
+        ((ep->given + 1) & 31) == 0)
+        return NULL;
+    ep->given++;
+    return cci_evq_next(&ep->base.evq.done);
+}
+
+/* Events that wait are given at once. In one call of 32 the links have their turn all the same, and the clock is
+ * read: a time-out is not to wait until the program has taken all events. */
+static inline int cci__sisci_gives_only(cci__sisci *ep) {
+    if ((++ep->given & 31) != 0) return 1;
+    ep->rounds = ep->rounds == 0 ? 0 : 32; /* 0: somebody asked for a look at the device besides */
+    return 0;
+}
+
+/* The same with a round of work, unless events wait. */
+static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **event) {
+    int status, has_events = cci__sisci_has_events(ep);
+    if (has_events ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep)) (void)cci__sisci_pump(ep);
+    status = cci__sisci_next(ep, event);
+    if (status != CCI_SUCCESS && ep->base.evq.recv_out > 0 &&
+        (ep->base.evq.recv_out >= ep->base.evq.recv_limit ||
+         (ep->base.evq.free_buffer_count == 0 && ep->pools.recv_made >= ep->base.recv_buf_count)))
+        status = CCI_ENOBUFS; /* the program holds what messages are received in */
+    if (cci__sisci_is_sleeper(ep)) {
+        cci__sisci_arm(&ep->base);
+        if (status == CCI_EAGAIN && cci__sisci_has_events(ep)) status = cci__sisci_next(ep, event);
+    }
+    return status;
+}
+
+#ifndef CCI_NO_STATS
+static CCI__RARE void cci__sisci_tally_taken(const cci__sisci *ep, const cci_event_t *event) {
+    const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)event->recv.connection;
+    if (event->type == CCI_EVENT_RECV) cci__tally_taken(&ep->base.tallies, conn->conn.index, event->recv.len);
+}
+#endif
+
+static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    const cci_evq_event_t *found;
+    int status = CCI_SUCCESS;
+    cci__sisci_lock(ep);
+    found = CCI__LIKELY(!cci__sisci_has_events(ep)) ? cci__sisci_found_message(ep) : cci__sisci_found_completion(ep);
+    if (found)
+        *event = (cci_event_t *)(uintptr_t)&found->base.pub;
+    else
+        status = cci__sisci_get_event_locked(ep, event);
+    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL) && status == CCI_SUCCESS)
+                   cci__sisci_tally_taken(ep, *event));
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+/* The next record is there: what was taken is acknowledged behind that, unless it is much. */
+static int cci__sisci_more_comes(const cci__sisci *ep) {
+    const cci__sisci_link *link = ep->links.only;
+    return link && link->in.tail - link->acknowledged < 2 * CCI__SISCI_BATCH && !cci__sisci_is_stuck(link) &&
+           cci__sisci_load(cci__sisci_next_line(link)) == link->in.tail * 2 + 1;
+}
+
+/* Who polls acknowledges with the next record, or when nothing comes any more; but at once what somebody waits for, for
+ * the program may not call again for long. */
+static inline void cci__sisci_message_returned(cci__sisci *ep) {
+    if (cci__sisci_is_sleeper(ep)) {
+        cci__sisci_arm(&ep->base); /* a message may have waited for this */
+        return;
+    }
+    if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head && !cci__sisci_more_comes(ep)) cci__sisci_acknowledge_all(ep);
+    cci__sisci_flush(ep);
+}
+
+static int cci__sisci_return_event(cci_event_base_t *base) {
+    cci_evq_event_t *event = (cci_evq_event_t *)(void *)base;
+    cci__sisci *ep = (cci__sisci *)(void *)base->endpoint;
+    int status = CCI_SUCCESS;
+    cci__sisci_lock(ep);
+    if (base->pub.type == CCI_EVENT_RECV) {
+        cci__sisci_return_message(ep, event);
+        cci__sisci_message_returned(ep);
+    } else if (event->pool == CCI_EVQ_OPERATION) {
+        cci__sisci_drop_op(ep, (cci__sisci_op *)(void *)event);
+    } else if (base->pub.type == CCI_EVENT_NONE || (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
+        status = CCI_EINVAL;
+    } else {
+        if (base->pub.type == CCI_EVENT_CONNECT) cci_release(cci_conn_take_answer(base->pub.connect.data_ptr));
+        if (event->pool == CCI_EVQ_STATUS)
+            cci__notices_return(&ep->base.notices, &ep->base.evq, event);
+        else
+            cci__sisci_return_control(ep, event);
+        if (cci__sisci_is_sleeper(ep))
+            cci__sisci_arm(&ep->base); /* the end of a connection, or a message, may have waited for this */
+    }
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+/* ---- options ---- */
+
+static int cci__sisci_set_send_count(cci__endpoint_t *base, uint32_t count) {
+    cci__sisci *ep = (cci__sisci *)base;
+    if (count == 0 || count > 65536) return CCI_ERANGE;
+    ep->base.send_buf_count = ep->pools.send_total = cci__max32(count, ep->pools.send_total);
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_set_recv_count(cci__endpoint_t *base, uint32_t count) {
+    cci__sisci *ep = (cci__sisci *)base;
+    if (count == 0 || count > 65536) return CCI_ERANGE;
+    cci_evq_limit_buffers(&ep->base.evq, count);
+    ep->base.evq.recv_limit = count;
+    ep->base.recv_buf_count = count;
+    cci__sisci_retry(ep);
+    return CCI_SUCCESS;
+}
+
+/* What endpoints can do: in the shared memory of this host, there with RMA by copies alone, and through an adapter. */
+#define CCI__SISCI_CAPS(can)                                                                                           \
+    {                                                                                                                  \
+        CCI_CAN_ORDERED | CCI_CAN_RMA | CCI__CAN_ATOMICS | CCI__CAN_WAKE | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN,     \
+            CCI__CONN_MOST, 65536, 65536, CCI__LIST_SEGMENTS, {                                                        \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+
+static const cci_caps_t *cci__sisci_caps_of(const cci__sisci_device *d) {
+    static const cci_caps_t table[] = {CCI__SISCI_CAPS(CCI_CAN_MULTICAST | CCI_CAN_RMA_SHARED),
+                                       CCI__SISCI_CAPS(CCI_CAN_MULTICAST), CCI__SISCI_CAPS(0)};
+    return &table[d->is_far ? 2 : d->rma_mode >= CCI__SISCI_RMA_COPY];
+}
+
+static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
+    char text[32];
+    if (service == 0) return CCI_ERR_NOT_IMPLEMENTED; /* the peer has not said it */
+    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)node, (unsigned long)service);
+    return cci_make_uri("sisci", text, uri);
+}
+
+#ifndef CCI_NO_STATS
+/* What there is now. */
+static int cci__sisci_set_counting(cci__endpoint_t *base, uint32_t value) {
+    return cci__tallies_set(&base->tallies, value, base->conns.slab_count);
+}
+
+static void cci__sisci_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *stats) {
+    uint32_t messages = cci_evq_count(&((const cci__sisci *)base)->received);
+    stats->events_waiting += messages;
+    stats->recv_buffers_used = messages + base->evq.recv_out;
+}
+
+static void cci__sisci_connection_stats(cci__endpoint_t *base, const cci_conn_t *conn, cci_conn_stats_t *stats) {
+    if (base->tallies.counted) cci__tally_tell(cci__tally_at(&base->tallies, conn->index), stats);
+}
+#endif
+
+static void cci__sisci_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_caps_t *caps) {
+    *caps = *cci__sisci_caps_of(&((const cci__sisci *)base)->device);
+    caps->max_send_size = base->max_send_size;
+    if (conn && !((const cci__sisci_conn *)(const void *)conn)->link)
+        caps->can &= ~(uint64_t)CCI_CAN_WAKE; /* groups have no place for the flag */
+}
+
+/* Of a peer, or for NULL of the endpoint. */
+static int cci__sisci_uri_of(cci__endpoint_t *base, const cci_conn_t *of, char **uri) {
+    const cci__sisci *ep = (const cci__sisci *)base;
+    const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)of;
+    const cci__sisci_link *link = conn ? conn->link : NULL;
+    if (!conn) return cci__sisci_uri(ep->node, ep->entrance.service, uri);
+    if (!link) return cci__sisci_uri(CCI__SCI_BROADCAST_NODEID, conn->group->id, uri);
+    return cci__sisci_uri(link->peer.node, of->is_client ? link->join.service : link->peer.card.service, uri);
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-messages
+ *
+ * cci_send(): into the ring at once where there is space and nothing waits; else into the link's queue.
+ * ================================================================================================================== */
+
+/* What can't go at once waits. */
+static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
+                            uint32_t count, uint32_t length, cci__sisci_op *op, int flags) {
+    cci__sisci_item *item = cci__sisci_new_item(ep, conn);
+    if (!item) return CCI_ENOBUFS;
+    item->has_message = 1;
+    item->is_wake = (flags & CCI_FLAG_WAKE) != 0;
+    item->length = length;
+    item->data = item->buffer;
+    if ((flags & CCI_FLAG_NO_COPY) && op && count == 1)
+        item->data = (const uint8_t *)data[0].iov_base;
+    else
+        cci__sisci_gather(item->buffer, data, count);
+    item->op = op;
+    if (op) op->item = item;
+    cci__sisci_add_item(link, item);
+    return CCI_SUCCESS;
+}
+
+/* Ordered: the program has not heard yet that messages were cancelled. What it sends meanwhile ends likewise, in its
+ * turn. */
+static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_op *op, int flags) {
+    cci__sisci_link *link = conn->link;
+    if (op) {
+        op->is_cancelled = op->posted = 1;
+        op->end = link->out.head;
+        op->status = CCI_ERR_RNR;
+        cci__sisci_add_op(link, op);
+        cci__sisci_complete_acknowledged(ep, link);
+    }
+    return flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : (int)CCI_SUCCESS;
+}
+
+static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data,
+                                            uint32_t count, uint32_t length, void *context, int flags) {
+    cci__sisci_link *link = conn->link;
+    cci__sisci_op *op = NULL;
+    int status = CCI_SUCCESS, posted;
+    if (!link) return cci__sisci_send_multicast(ep, conn, data, count, length, context, flags);
+    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
+    if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, context, flags);
+        if (!op) return CCI_ENOBUFS;
+    }
+    if (CCI__UNLIKELY(conn->unready)) {
+        cci__sisci_issued(ep, conn, length);
+        return cci__sisci_end_unready(ep, conn, op, flags);
+    }
+    CCI__WAKES(ep->wake_word = flags & CCI_FLAG_WAKE ? CCI__SISCI_WAKE : 0);
+    posted = !link->items && cci__list_empty(&link->conns.control) &&
+             cci__sisci_post_message(link, conn, data, count, length, op);
+    CCI__WAKES(ep->wake_word = 0);
+    if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) /* what is unreliable and finds no room is lost */
+        status = cci__sisci_queue(ep, link, conn, data, count, length, op, flags);
+    if (status != CCI_SUCCESS) {
+        cci__sisci_drop_op(ep, op);
+        return status;
+    }
+    cci__sisci_issued(ep, conn, length);
+    if (!link->is_hot) cci__sisci_make_hot(link);
+    if (op && conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
+        cci__sisci_complete(ep, op, CCI_SUCCESS);
+    else if (op)
+        cci__sisci_add_op(link, op);
+    cci__sisci_flush(ep);
+    if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
+    return status;
+}
+
+/* What most messages are: in one piece, short, with room for it. 0: it goes the long way. */
+static inline CCI__HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, const uint8_t *data,
+                                                      uint32_t length, void *context, int flags) {
+    cci__sisci_op *op = NULL;
+    cci__sisci_link *link = conn->link;
+    uint32_t lines = length <= CCI__SISCI_FIRST_LINE ? 1 : 2, word = CCI__SISCI_MESSAGE | length << 16, place;
+    uint8_t *line;
+    if (!link || link->items || !cci__list_empty(&link->conns.control) || conn->conn.state != CCI_CONN_OPEN ||
+        conn->unready || link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
+        return 0;
+    place = link->out.head & (link->out.lines - 1);
+    if (place + lines > link->out.lines || link->out.head + lines + 1 - link->out.acknowledged > link->out.lines)
+        return 0;
+    if (!(flags & CCI_FLAG_SILENT) && (op = cci__sisci_new_op(ep, conn, context, flags)) == NULL) return 0;
+    line = link->out.ring + (size_t)place * CCI__SISCI_LINE;
+    if (lines == 1) {
+        cci__sisci_copy(line + CCI__SISCI_HEADER, data, length);
+    } else { /* the line that is polled last: then the peer takes it away only once */
+        __atomic_store_n((uint32_t *)(void *)(line + CCI__SISCI_LINE), 0, __ATOMIC_RELAXED); /* no record begins here */
+        cci__sisci_copy(line + CCI__SISCI_LINE + 4, data + CCI__SISCI_FIRST_LINE, length - CCI__SISCI_FIRST_LINE);
+        cci__sisci_copy(line + CCI__SISCI_HEADER, data, 32);
+        cci__sisci_copy(line + CCI__SISCI_HEADER + 32, data + 32, CCI__SISCI_FIRST_LINE - 32);
+    }
+    lines = cci__sisci_span(link, lines, &word);
+    if (op) cci__sisci_posted(link, op, lines, word |= CCI__SISCI_ASKS);
+    cci__sisci_publish(link, line, lines, word, conn->conn.peer_index);
+    if (op)
+        cci__sisci_add_op(link, op);
+    else
+        cci__sisci_watch_silent(link, conn);
+    if (!link->is_hot) cci__sisci_make_hot(link);
+    cci__sisci_flush(ep);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
+    return 1;
+}
+
+/* The length of all pieces; more than any message may have if one piece is longer. */
+static uint64_t cci__sisci_length_of(const struct cci_connection *connection, const struct iovec *data,
+                                     uint32_t count) {
+    uint64_t length = 0;
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        if (data[i].iov_len > connection->max_send_size) return data[i].iov_len;
+        length += data[i].iov_len;
+    }
+    return length;
+}
+
+#ifndef CCI_NO_WAKE
+static CCI__RARE void cci__sisci_note_send(cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length, int status) {
+    cci__wakes_note(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST, length, status == CCI_ENOBUFS);
+    cci__sisci_arm(&ep->base);
+}
+#endif
+
+static int cci__sisci_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                            int flags) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    uint64_t length = CCI__LIKELY(count == 1) ? data->iov_len : cci__sisci_length_of(connection, data, count);
+    int status;
+    if (length > connection->max_send_size) return CCI_EMSGSIZE;
+    cci__sisci_lock(ep);
+    if (CCI__LIKELY(count == 1) && length <= CCI__SISCI_FIRST_LINE + CCI__SISCI_LATER_LINE &&
+        !(flags & (CCI_FLAG_BLOCKING | CCI_FLAG_WAKE)) &&
+        cci__sisci_send_short(ep, conn, (const uint8_t *)data->iov_base, (uint32_t)length, context, flags)) {
+        cci__sisci_issued(ep, conn, (uint32_t)length);
+        cci__sisci_unlock(ep);
+        return CCI_SUCCESS;
+    }
+    status = cci__sisci_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
+    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.has_fd)) cci__sisci_note_send(ep, conn, (uint32_t)length, status));
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-memory
+ *
+ * cci_rma_alloc(), cci_rma_register(), cci_rma() and cci_atomic(). Registrations lie where peers can read them
+ * (regions, by the kernel; the registration table, by a mapping); deregistration waits until no peer copies.
+ * ================================================================================================================== */
+
+/* Makes a segment that peers can connect to if the guard lets them; a status. */
+static int cci__sisci_make_shared(cci__sisci *ep, cci__sisci_shared *made, uint64_t length) {
+    uint32_t size = (uint32_t)((length + 4095) & ~UINT64_C(4095));
+    cci__sci_error_t error;
+    memset(made, 0, sizeof *made);
+    error = cci__sisci_make_segment(ep, &made->segment, &made->id, size, NULL, NULL);
+    if (error != CCI__SCI_ERR_OK) return error == CCI__SCI_ERR_NOSPC ? CCI_ENOMEM : CCI_ERR_NOT_IMPLEMENTED;
+    cci__sci_set_guard(made->segment, cci__sisci_guard, ep);
+    made->base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(made->segment, &made->map, 0, size, NULL, 0, &error);
+    made->size = size;
+    if (error == CCI__SCI_ERR_OK && cci__sisci_offer(ep, made->segment)) return CCI_SUCCESS;
+    if (error != CCI__SCI_ERR_OK) {
+        cci__sisci_remove_segment(ep, made->segment);
+        made->base = NULL;
+    } else {
+        cci__sisci_remove_shared(ep, made);
+    }
+    return CCI_ENOMEM;
+}
+
+static int cci__sisci_share(cci__sisci *ep, uint64_t length, cci__sisci_shared **made) {
+    int status = CCI_SUCCESS;
+    *made = (cci__sisci_shared *)cci_alloc(sizeof **made);
+    if (!*made) return CCI_ENOMEM;
+    if (!ep->rma.registry.base)
+        status = cci__sisci_make_shared(ep, &ep->rma.registry, CCI__SISCI_REGIONS * sizeof(cci__sisci_entry));
+    if (status == CCI_SUCCESS) status = cci__sisci_make_shared(ep, *made, length);
+    if (status != CCI_SUCCESS) {
+        cci_release(*made);
+        return status;
+    }
+    (*made)->next = ep->rma.shared;
+    ep->rma.shared = *made;
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_rma_alloc(cci_endpoint_base_t *base, uint64_t length, void **memory) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    cci__sisci_shared *made;
+    int status;
+    if (ep->far || ep->device.rma_mode >= CCI__SISCI_RMA_COPY || length > UINT32_MAX - 4095)
+        return CCI_ERR_NOT_IMPLEMENTED;
+    cci__sisci_lock(ep);
+    status = cci__sisci_share(ep, length, &made);
+    cci__sisci_unlock(ep);
+    if (status == CCI_SUCCESS)
+        *memory = made->base;
+    else if (status == CCI_ERR_NOT_IMPLEMENTED)
+        cci_log(CCI_LOG_WARN, "memory for RMA can't be shared: there are no descriptors left");
+    return status;
+}
+
+static void cci__sisci_rma_free(cci_endpoint_base_t *base, void *memory) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    cci__sisci_shared **at = &ep->rma.shared, *found;
+    cci__sisci_lock(ep);
+    while ((*at)->base != (const uint8_t *)memory) at = &(*at)->next;
+    found = *at;
+    *at = found->next;
+    cci__sisci_remove_shared(ep, found);
+    cci_release(found);
+    cci__sisci_unlock(ep);
+}
+
+/* Shows a registration to peers if its memory can be mapped. */
+static void cci__sisci_show(cci__sisci *ep, cci_rma_region_t *region) {
+    uint32_t index = (uint32_t)(region - ep->rma.regions);
+    cci__sisci_entry *entry = (cci__sisci_entry *)(void *)ep->rma.registry.base + index;
+    uint8_t *bytes = (uint8_t *)region->handle.stuff;
+    const cci__sisci_shared *shared = ep->rma.shared;
+    while (shared && ((uintptr_t)region->start < (uintptr_t)shared->base || region->length > shared->size ||
+                      (uintptr_t)region->start - (uintptr_t)shared->base > shared->size - region->length))
+        shared = shared->next;
+    if (!shared) return;
+    entry->offset = (uint64_t)(region->start - shared->base);
+    entry->length = region->length;
+    entry->block = shared->id;
+    entry->flags = region->flags;
+    cci__sisci_store_long(&entry->check, cci__sisci_check(region->key));
+    cci__store64(bytes + 8, index | CCI__SISCI_SHARED);
+}
+
+static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
+                                   cci_rma_handle_t **handle) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    cci_rma_region_t *region;
+    if (length > UINTPTR_MAX - (uintptr_t)start) return CCI_EINVAL;
+    cci__sisci_lock(ep);
+    if (ep->rma.table.used == ep->rma.table.region_count)
+        cci_rma_add_regions(&ep->rma.table, cci__sisci_slab_of(ep->rma.table.region_count, CCI__SISCI_REGIONS));
+    region = cci_rma_add(&ep->rma.table, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    if (region && ep->rma.shared) cci__sisci_show(ep, region);
+    cci__sisci_unlock(ep);
+    if (!region) return CCI_ENOBUFS;
+    *handle = &region->handle;
+    return CCI_SUCCESS;
+}
+
+/* Is the process stopped, so that it may go on any time with what it was doing? */
+static int cci__sisci_is_stopped(uint32_t pid) {
+    char text[512];
+    const char *end;
+    ssize_t n;
+    int fd;
+    snprintf(text, sizeof text, "/proc/%lu/stat", (unsigned long)pid);
+    fd = open(text, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    cci__sisci_close_fd(fd);
+    text[n > 0 ? n : 0] = '\0';
+    end = strrchr(text, ')'); /* of the name, which may hold anything */
+    return end && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
+}
+
+/* Waits until the peer copies no more. It does so for as long as it takes to copy a piece; one that says so for
+ * longer and is not stopped is not believed any more. */
+static void cci__sisci_wait_for_copy(cci__sisci *ep, cci__sisci_link *link) {
+    uint64_t end_ns = 0;
+    while (link->join.news.out >= 0 && link->join.news.attached >= 0 &&
+           cci__sisci_load(link->in.base + CCI__SISCI_AT_BUSY) != 0) {
+        uint64_t now_ns = cci__sci_now();
+        end_ns = end_ns ? end_ns : now_ns + 1000 * CCI__MS;
+        if (now_ns > end_ns) {
+            cci_log(CCI_LOG_WARN, "a peer takes long to copy memory that is being deregistered");
+            if (!cci__sisci_is_stopped(link->peer.card.pid)) {
+                cci__sisci_lose(link);
+                return;
+            }
+            end_ns = now_ns + 10000 * CCI__MS;
+        }
+        (void)sched_yield();
+        cci__sisci_run_callbacks(ep); /* tells when it dies */
+    }
+}
+
+/* Waits for all peers that can reach our memory. */
+static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
+    cci_list_t *at;
+    for (at = list->next; at != list; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        if (link->state == CCI__SISCI_OPEN && (!link->peer.is_foreign || link->rma.grants > 0))
+            cci__sisci_wait_for_copy(ep, link);
+    }
+}
+
+static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *handle) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    cci_rma_region_t *region;
+    uint64_t key;
+    uint32_t index;
+    (void)cci__sisci_parse_handle(handle, &key, &index);
+    cci__sisci_lock(ep);
+    region = cci_rma_find(&ep->rma.table, key, index);
+    if (region) {
+        if (ep->rma.registry.base)
+            cci__sisci_store_long(&((cci__sisci_entry *)(void *)ep->rma.registry.base)[index].check, 0);
+        cci_rma_remove(&ep->rma.table, region);
+        CCI__SCI_FENCE(SEQ_CST);
+        cci__sisci_wait_for_copies(ep, &ep->links.hot);
+        cci__sisci_wait_for_copies(ep, &ep->links.cold);
+    }
+    cci__sisci_unlock(ep);
+    return region ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
+}
+
+typedef struct cci__sisci_rma_call {
+    const void *msg;                              /* the message behind it, or NULL */
+    const struct cci_rma_handle *local, *remote;  /* as in cci_rma() */
+    uint64_t local_offset, remote_offset, length; /* likewise */
+    void *context;                                /* of the completion */
+    uint32_t msg_len;                             /* its bytes */
+    int flags;                                    /* CCI_FLAG_... */
+} cci__sisci_rma_call;
+
+/* Puts into an item what an RMA reads and writes; 0 if that can't be. */
+static int cci__sisci_aim(cci__sisci *ep, cci__sisci_item *item, const cci__sisci_rma_call *call) {
+    (void)cci__sisci_parse_handle(call->local, &item->local_key, &item->local_region);
+    item->is_shared = (uint8_t)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
+    item->is_shared &= ep->far == NULL;
+    item->check = item->is_shared ? cci__sisci_check(item->remote_key) : 0;
+    item->local_offset = call->local_offset;
+    item->remote_offset = call->remote_offset;
+    item->rma_length = call->length;
+    return cci_rma_address(&ep->rma.table, item->local_key, item->local_region, call->local_offset, call->length, 0) &&
+           call->remote_offset <= UINT64_MAX - call->length;
+}
+
+/* Ordered: its message would come behind a gap. */
+static int cci__sisci_rma_unready(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_rma_call *call) {
+    cci__sisci_op *op = NULL;
+    if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, call->context, call->flags);
+        if (!op) return CCI_ENOBUFS;
+    }
+    return cci__sisci_end_unready(ep, conn, op, call->flags);
+}
+
+static void cci__sisci_count_rma(const cci__sisci *ep, const cci__sisci_conn *conn, const cci__sisci_rma_call *call,
+                                 int has_message) {
+#ifndef CCI_NO_STATS
+    if (ep->base.tallies.counted) {
+        cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), call->flags, call->length);
+        if (has_message) cci__tally_issued(&ep->base.tallies, conn->conn.index, call->msg_len);
+    }
+#else
+    (void)ep, (void)conn, (void)call, (void)has_message;
+#endif
+}
+
+static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_rma_call *call) {
+    cci__sisci_link *link = conn->link;
+    cci__sisci_item *item;
+    cci__sisci_op *op = NULL;
+    int aims;
+    (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
+    if (link->rma.views && ((ep->rma.calls++ & 127) == 0 || link->rma.views->connecting > 0))
+        cci__sisci_look_at_device(ep); /* a program may make no other calls, and mapped memory outlives the peer */
+    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
+    if (CCI__UNLIKELY(conn->unready) && call->msg_len > 0) return cci__sisci_rma_unready(ep, conn, call);
+    item = cci__sisci_new_item(ep, conn);
+    if (!item) return CCI_ENOBUFS;
+    aims = cci__sisci_aim(ep, item, call);
+    if (!aims || CCI__LISTS(call->flags & CCI_PIECE_CHECK)) {
+        cci__sisci_free_item(ep, item);
+        return aims ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
+    }
+    if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, call->context, call->flags);
+        if (!op) {
+            cci__sisci_free_item(ep, item);
+            return CCI_ENOBUFS;
+        }
+        if (CCI__LISTS(call->flags & CCI_PIECE)) op->event.base.pub.send.type = CCI_EVENT_NONE;
+        op->item = item;
+        cci__sisci_add_op(link, op);
+    }
+    item->op = op;
+    item->is_rma = 1;
+    item->is_read = (call->flags & CCI_FLAG_READ) != 0;
+    item->has_message = call->msg != NULL && call->msg_len > 0;
+    item->length = call->msg_len;
+    item->data = item->buffer;
+    if (item->has_message) memcpy(item->buffer, call->msg, call->msg_len);
+    cci__sisci_count_rma(ep, conn, call, item->has_message);
+    cci__sisci_add_item(link, item);
+    cci__sisci_make_hot(link);
+    cci__sisci_advance(ep, link);
+    cci__sisci_flush(ep);
+    return call->flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : CCI_SUCCESS;
+}
+
+static int cci__sisci_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                          const struct cci_rma_handle *local, uint64_t local_offset,
+                          const struct cci_rma_handle *remote, uint64_t remote_offset, uint64_t length, void *context,
+                          int flags) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    cci__sisci_rma_call call;
+    int status;
+    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
+    call.msg = msg;
+    call.msg_len = msg_len;
+    call.local = local;
+    call.remote = remote;
+    call.local_offset = local_offset;
+    call.remote_offset = remote_offset;
+    call.length = length;
+    call.context = context;
+    call.flags = flags;
+    cci__sisci_lock(ep);
+    status = cci__sisci_rma_locked(ep, conn, &call);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+#ifndef CCI_NO_ATOMICS
+static int cci__sisci_atomic_locked(cci__sisci *ep, cci__sisci_conn *conn, const cci_atomic_call_t *call) {
+    cci__sisci_link *link = conn->link;
+    cci__sisci_item *item;
+    cci__sisci_op *op = NULL;
+    (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
+    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
+    item = cci__sisci_new_item(ep, conn);
+    if (!item) return CCI_ENOBUFS;
+    if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, call->context, call->flags);
+        if (!op) {
+            cci__sisci_free_item(ep, item);
+            return CCI_ENOBUFS;
+        }
+        op->item = item;
+        cci__sisci_add_op(link, op);
+    }
+    item->op = op;
+    item->is_rma = 1;
+    item->width = (uint8_t)call->width;
+    item->operation = (uint8_t)call->operation;
+    item->previous = call->previous;
+    item->operand = call->operand;
+    item->compare = call->compare;
+    item->remote_offset = call->offset;
+    (void)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
+    CCI__STATS(if (ep->base.tallies.counted)
+                   cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), 0, call->width));
+    cci__sisci_add_item(link, item);
+    cci__sisci_make_hot(link);
+    cci__sisci_advance(ep, link);
+    cci__sisci_flush(ep);
+    return call->flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : CCI_SUCCESS;
+}
+
+static int cci__sisci_atomic(struct cci_connection *connection, const cci_atomic_call_t *call) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    int status;
+    cci__sisci_lock(ep);
+    status = cci__sisci_atomic_locked(ep, conn, call);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
+    cci__sisci_unlock(ep);
+    return status;
+}
+#endif
+
+/* ==================================================================================================================
+ * >>sisci-cci-table
+ *
+ * What >>endpoint of cci.h calls of this engine, and what the API calls of an endpoint.
+ * ================================================================================================================== */
+
+static uint64_t cci__sisci_clock(cci__endpoint_t *base) {
+    (void)base;
+    return cci__sci_now();
+}
+
+static void cci__sisci_take_lock(cci__endpoint_t *base) {
+    cci__sisci_lock((cci__sisci *)base);
+}
+
+static void cci__sisci_give_lock(cci__endpoint_t *base) {
+    cci__sisci_unlock((cci__sisci *)base);
+}
+
+static const cci__engine_t *cci__sisci_engine(void) {
+    static const cci__engine_t table = {cci__sisci_clock,
+                                        cci__sisci_take_lock,
+                                        cci__sisci_give_lock,
+                                        cci__sisci_work,
+                                        cci__sisci_arm,
+                                        cci__sisci_wake_thread,
+                                        cci__sisci_next_deadline,
+                                        cci__sisci_messages,
+#ifndef CCI_NO_WAKE
+                                        cci__sisci_may_send,
+                                        cci__endpoint_choose,
+#endif
+                                        cci__sisci_add_events_of,
+                                        cci__sisci_decide,
+                                        cci__sisci_disconnect,
+#ifndef CCI_NO_LINGER
+                                        cci__sisci_is_busy,
+                                        cci__sisci_linger,
+#endif
+                                        cci__sisci_set_send_count,
+                                        cci__sisci_set_recv_count,
+#ifndef CCI_NO_STATS
+                                        cci__sisci_set_counting,
+                                        cci__sisci_endpoint_stats,
+                                        cci__sisci_connection_stats,
+#endif
+                                        NULL,
+                                        NULL,
+                                        cci__sisci_set_timer,
+                                        cci__sisci_post_keepalive,
+                                        cci__sisci_uri_of,
+                                        cci__sisci_caps,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        0,
+                                        0};
+    return &table;
+}
+
+static const cci_endpoint_ops_t *cci__sisci_ops(void) {
+    static const cci_endpoint_ops_t table = {CCI__ENDPOINT_OPS(cci__sisci_destroy, cci__sisci_connect),
+                                             cci__sisci_get_event,
+                                             cci__sisci_return_event,
+                                             CCI__ENDPOINT_OPTS,
+                                             cci__sisci_sendv,
+                                             cci__sisci_rma_register,
+                                             cci__sisci_rma_deregister,
+                                             cci__sisci_rma,
+                                             cci__sisci_rma_alloc,
+                                             cci__sisci_rma_free,
+                                             cci__endpoint_answer,
+                                             cci__endpoint_next_deadline,
+#ifdef CCI_NO_ATOMICS
+                                             NULL
+#else
+                                             cci__sisci_atomic
+#endif
+    };
+    return &table;
+}
+
+/* ==================================================================================================================
+ * >>sisci-cci-devices
+ *
+ * The device that is there without configuration, and those of a configuration. These functions are called by one
+ * thread at a time, under the lock of >>core.
+ * ================================================================================================================== */
+
+static void cci__sisci_default_device(cci__sisci_device *d) {
+    memset(d, 0, sizeof *d);
+    d->ring_bytes = 65536;
+    d->block_count = 64;
+    d->max_send_size = 8192;
+    d->send_buf_count = d->recv_buf_count = 1024;
+    d->send_timeout_us = 30000000;
+}
+
+/* Nobody but the program knows services of this transport: what is no number is a name. */
+static int cci__sisci_service_port(const char *service) {
+    (void)service;
+    return -1;
+}
+
+static void cci__sisci_describe(cci_device_desc_t *desc, const cci__sisci_device *d, const char *name) {
+    memset(desc, 0, sizeof *desc);
+    desc->name = name;
+    desc->info = "shared memory of this host";
+    desc->up = 1;
+    desc->priority = 20;
+    desc->max_send_size = d->max_send_size;
+    memset(desc->pci, 0xff, sizeof desc->pci);
+    memcpy(desc->data, d, sizeof *d);
+    desc->caps = cci__sisci_caps_of(d);
+    desc->service_port = cci__sisci_service_port;
+}
+
+static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*add)(void *, const cci_device_desc_t *),
+                               char *why, size_t why_size) {
+    cci__sisci_device d;
+    cci_device_desc_t desc;
+    (void)self, (void)why, (void)why_size;
+    if (!CCI__CORE_IS_LINKED) return CCI_ERROR;
+    cci__sisci_default_device(&d);
+    cci__sisci_describe(&desc, &d, "sisci");
+    return add(list, &desc);
+}
+
+/* The keys with a number. */
+typedef struct cci__sisci_key {
+    const char *name;           /* as in the configuration */
+    uint32_t smallest, largest; /* values */
+    size_t offset;              /* in the device */
+} cci__sisci_key;
+
+static const cci__sisci_key cci__sisci_keys[] = {
+    {"ring", 4096, 4194304, offsetof(cci__sisci_device, ring_bytes)},
+    {"blocks", 2, CCI__SISCI_BLOCKS, offsetof(cci__sisci_device, block_count)},
+    {"max_send_size", 64, 65472, offsetof(cci__sisci_device, max_send_size)},
+    {"send_buf_count", 1, 65536, offsetof(cci__sisci_device, send_buf_count)},
+    {"recv_buf_count", 1, 65536, offsetof(cci__sisci_device, recv_buf_count)},
+    {"send_timeout", 1, 4294967295u, offsetof(cci__sisci_device, send_timeout_us)},
+    {"service", 1, 4294967295u, offsetof(cci__sisci_device, service)},
+    {"adapter", 0, 255, offsetof(cci__sisci_device, adapter)},
+};
+
+/* A section of the configuration: the device, and what is to be said of it. Keys by their index, -1 when they are
+ * not there. */
+typedef struct cci__sisci_section {
+    cci__sisci_device device;                   /* as far as its keys were parsed */
+    const char *library;                        /* its path, or "" */
+    int library_key, adapter_key, has_provider; /* has_provider: the key `provider` is there */
+} cci__sisci_section;
+
+/* A text of at least one character that fits. */
+static int cci__sisci_copy_text(char *to, size_t size, const char *text) {
+    size_t length = strlen(text);
+    memcpy(to, text, length < size ? length + 1 : 0);
+    return length > 0 && length < size;
+}
+
+/* Takes one key whose value is a number; says what cci__sisci_parse_key() does. */
+static const char *cci__sisci_parse_number_key(cci__sisci_device *d, const char *key, const char *value, char *range,
+                                               size_t size) {
+    size_t i;
+    for (i = 0; i < sizeof cci__sisci_keys / sizeof cci__sisci_keys[0]; i++) {
+        const cci__sisci_key *k = &cci__sisci_keys[i];
+        uint32_t n = cci__sisci_number(value);
+        if (strcmp(key, k->name) != 0) continue;
+        if (n >= k->smallest && n <= k->largest && (n > 0 || strcmp(value, "0") == 0) &&
+            (strcmp(key, "ring") != 0 || (n & (n - 1)) == 0)) {
+            memcpy((char *)d + k->offset, &n, sizeof n);
+            return NULL;
+        }
+        snprintf(range, size, "a number from %lu to %lu%s", (unsigned long)k->smallest, (unsigned long)k->largest,
+                 strcmp(key, "ring") ? "" : ", a power of two");
+        return range;
+    }
+    return "";
+}
+
+static const char *cci__sisci_parse_rma_mode(cci__sisci_device *d, const char *value) {
+    static const char *const modes[] = {"auto", "map", "copy", "bounce"};
+    for (d->rma_mode = 0; d->rma_mode < 4; d->rma_mode++)
+        if (strcmp(value, modes[d->rma_mode]) == 0) return NULL;
+    return "auto, map, copy or bounce";
+}
+
+/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
+static const char *cci__sisci_parse_key(void *user, int index, const char *key, const char *value, char *range,
+                                        size_t size) {
+    cci__sisci_section *section = (cci__sisci_section *)user;
+    cci__sisci_device *d = &section->device;
+    size_t length = strlen(value);
+    const char *wanted = cci__sisci_parse_number_key(d, key, value, range, size);
+    section->adapter_key = strcmp(key, "adapter") == 0 ? index : section->adapter_key;
+    if (!wanted || *wanted) return wanted;
+    if (strcmp(key, "directory") == 0)
+        return cci__sisci_copy_text(d->directory, sizeof d->directory, value) ? NULL : "a path of 1 to 80 bytes";
+    if (strcmp(key, "group") == 0)
+        return cci__sisci_copy_text(d->group, sizeof d->group, value) ? NULL : "the name or number of a group";
+    if (strcmp(key, "progress") == 0) {
+        d->progress_thread = strcmp(value, "thread") == 0;
+        return d->progress_thread || strcmp(value, "poll") == 0 ? NULL : "thread or poll";
+    }
+    if (strcmp(key, "library") == 0) {
+        section->library = value;
+        section->library_key = index;
+        return length > 0 && length < CCI__SISCI_PATH ? NULL : "a path of 1 to 255 bytes";
+    }
+    if (strcmp(key, "provider") == 0) {
+        section->has_provider = 1;
+        d->is_far = strcmp(value, "vendor") == 0;
+        return d->is_far || strcmp(value, "software") == 0 ? NULL : "software or vendor";
+    }
+    return strcmp(key, "rma") == 0 ? cci__sisci_parse_rma_mode(d, value) : "";
+}
+
+/* A device of an adapter is up when its library can be opened and has the adapter; gives why it is not. */
+static const char *cci__sisci_bring_up(cci_device_desc_t *desc, const char *path) {
+    const cci__sisci_far *far = cci__sisci_adapter();
+    cci__sisci_device d;
+    const char *fault = "this program is compiled without CCI_SISCI_ADAPTER";
+    memcpy(&d, desc->data, sizeof d);
+    if (far) fault = far->bring_up(d.adapter, path);
+    desc->up = fault == NULL;
+    desc->info = fault ? fault : "an adapter of SISCI";
+    return fault;
+}
+
+static void cci__sisci_refresh(const cci_transport_t *self, cci_device_desc_t *desc) {
+    cci__sisci_device d;
+    (void)self;
+    memcpy(&d, desc->data, sizeof d);
+    if (d.is_far) (void)cci__sisci_bring_up(desc, NULL);
+}
+
+static int cci__sisci_configure(const cci_transport_t *self, const char *name, const char *const *keys,
+                                cci_device_desc_t *desc, int *bad_key, char *why, size_t why_size) {
+    cci__sisci_section section;
+    cci__sisci_device *d = &section.device;
+    const char *fault;
+    int status;
+    memset(&section, 0, sizeof section);
+    cci__sisci_default_device(d);
+    section.library = "";
+    section.library_key = section.adapter_key = -1;
+    status = cci_take_keys(self, keys, cci__sisci_parse_key, &section, bad_key, why, why_size);
+    if (status != CCI_SUCCESS) return status;
+    if (section.library_key >= 0 && !section.has_provider) d->is_far = 1;
+    if (!d->is_far && (section.library_key >= 0 || d->adapter != 0)) {
+        *bad_key = section.library_key >= 0 ? section.library_key : section.adapter_key;
+        snprintf(why, why_size, "%s: the software has none", section.library_key >= 0 ? "library" : "adapter");
+        return CCI_EINVAL;
+    }
+#ifdef CCI_NO_THREADS
+    d->progress_thread = 0;
+#endif
+    cci__sisci_describe(desc, d, name);
+    desc->priority = 50;
+    if (d->is_far && (fault = cci__sisci_bring_up(desc, section.library)) != NULL) {
+        char text[400];
+        snprintf(text, sizeof text, "device %s is down: %s: %s", name,
+                 *section.library ? section.library : "libsisci.so", fault);
+        cci_log(CCI_LOG_WARN, text);
+    }
+    return CCI_SUCCESS;
+}
+
+#ifdef CCI_STATIC
+static
+#endif
+    const cci_transport_t cci_sisci_transport = {
+        CCI_TRANSPORT_VERSION, "sisci", NULL, NULL, cci__sisci_discover, cci__sisci_configure, cci__sisci_refresh, NULL,
+        cci__sisci_create,
+};
+
+/* ==================================================================================================================
+ * >>sisci-adapter
+ *
+ * Only where a link leads through an adapter: `out` is then a copy of the peer's inbox in our memory, the mirror.
+ * Whatever is written there is stored through the adapter afterwards: a record's bytes, a flush, its first word, a
+ * flush.
+ *   Stores can be lost. SCICheckSequence is asked every two milliseconds while something was stored, and before an
+ * endpoint sleeps. After an error, and after SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence succeeds;
+ * then the whole mirror is stored again, which changes nothing that had arrived. So a message comes once and late, or
+ * never, and then its operation says so.
+ *   Callbacks run in threads of the library and without the endpoint's lock: they set bits of the mirror's `news` and
+ * write to the endpoint's eventfd. A callback can come after its link has ended, so mirrors live as long as the device.
+ * ================================================================================================================== */
+
+#ifdef CCI_SISCI_ADAPTER
+
+/* What callbacks of an adapter's library set, in threads of that library. */
+enum {
+    CCI__SISCI_IN_JOINED = 1,
+    CCI__SISCI_IN_LOST = 2,
+    CCI__SISCI_OUT_LOST = 4,
+    CCI__SISCI_LISTENER_LOST = 8,
+    CCI__SISCI_DOWN = 16,
+    CCI__SISCI_UP = 32
+};
+#define CCI__SISCI_NEWS 0xffffffu
+#define CCI__SISCI_TAGS 256u
+
+/* What a link has when it leads through an adapter. Then link->out.base is a copy of the peer's inbox in our memory:
+ * whatever is written there is stored in the peer's afterwards, and once more when the adapter has lost it on the
+ * way. A callback may come when its object is gone: so mirrors live as long as the device, and callbacks name the
+ * generation in the low bits of their argument. */
+typedef struct cci__sisci_mirror {
+    uint32_t news;                  /* a byte of generation, and what has happened */
+    struct cci__sisci_mirror *next; /* of those that no link has */
+    struct cci__sisci_port *port;   /* the device */
+    cci__sci_local_segment_t left;  /* could not be removed yet */
+    cci__sci_sequence_t sequence;   /* of the map, or NULL */
+    uint8_t *map, *memory;          /* the peer's inbox; its copy, NULL: there is none */
+    size_t size_bytes;              /* of either */
+    uint64_t check_ns;              /* when the adapter is asked next */
+    int stored;                     /* since the adapter was last asked whether it has lost anything */
+    int paused;                     /* nothing is stored until stores arrive again; `down`: a callback will say so */
+    int down;                       /* SCI_CB_NOT_OPERATIONAL came last */
+} cci__sisci_mirror;
+
+/* An adapter's device, with all that callbacks may reach. It is closed when peers have let go of what was theirs. */
+typedef struct cci__sisci_port {
+    struct cci__sisci_port *next;         /* of those that are to be closed */
+    const cci__sci_provider *sci;         /* the library */
+    cci__sci_desc_t sd;                   /* from SCIOpen */
+    cci__sci_local_interrupt_t interrupt; /* that wakes the endpoint */
+    cci__sisci_mirror *unused, *left;     /* of no link; those whose segment could not be removed yet */
+    uint64_t retry_ns;                    /* when what is left is looked at again */
+    int bell;                             /* an eventfd: callbacks write to it */
+} cci__sisci_port;
+
+/* Stores what is in our copy of the peer's inbox, by whole words: offset and size are multiples of 4. */
+static void cci__sisci_copy_far(const cci__sisci_mirror *m, size_t at, size_t size) {
+    size_t end = at + size;
+    uint64_t two;
+    uint32_t one;
+    while (at < end) {
+        if ((at & 4) || end - at < 8) {
+            memcpy(&one, m->memory + at, sizeof one);
+            *(volatile uint32_t *)(void *)(m->map + at) = one;
+            at += sizeof one;
+        } else {
+            memcpy(&two, m->memory + at, sizeof two);
+            *(volatile uint64_t *)(void *)(m->map + at) = two;
+            at += sizeof two;
+        }
+    }
+}
+
+/* What was stored before this arrives before what is stored after it. */
+static void cci__sisci_flush_far(const cci__sisci_mirror *m) {
+    m->port->sci->call.SCIFlush(m->sequence, m->port->sci->flag.FLUSH_CPU_BUFFERS_ONLY);
+}
+
+/* Bytes that a record or a word tells of, which comes next and flushes them. */
+static void cci__sisci_push_far(const cci__sisci_link *link, const void *from, size_t size) {
+    const cci__sisci_mirror *m = link->mirror;
+    if (!m->paused) cci__sisci_copy_far(m, (size_t)((const uint8_t *)from - m->memory), (size + 7) & ~(size_t)7);
+}
+
+/* A record: its first word when all else is there. */
+static void cci__sisci_push_record(cci__sisci_link *link, const uint8_t *record, uint32_t lines) {
+    cci__sisci_mirror *m = link->mirror;
+    size_t at = (size_t)(record - m->memory);
+    if (m->paused) return;
+    cci__sisci_copy_far(m, at + 4, (size_t)lines * CCI__SISCI_LINE - 4);
+    cci__sisci_flush_far(m);
+    cci__sisci_copy_far(m, at, 4);
+    cci__sisci_flush_far(m);
+    m->stored = 1;
+}
+
+/* Stores all of it, in the same order. What had arrived before is overwritten with what it is. */
+static void cci__sisci_push_all(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    size_t ring = CCI__SISCI_AT_RING, blocks = (size_t)(link->outbox.blocks - link->out.base), at;
+    cci__sisci_copy_far(m, blocks, m->size_bytes - blocks);
+    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE)
+        cci__sisci_copy_far(m, at + 4, CCI__SISCI_LINE - 4);
+    cci__sisci_flush_far(m);
+    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE) cci__sisci_copy_far(m, at, 4);
+    cci__sisci_copy_far(m, CCI__SISCI_AT_ACK, ring - CCI__SISCI_AT_ACK);
+    cci__sisci_flush_far(m);
+}
+
+static void cci__sisci_pause(cci__sisci_link *link) {
+    if (!link->mirror->paused) {
+        link->mirror->paused = 1;
+        link->ep->paused++;
+    }
+}
+
+/* Has all arrived? Waits until it has, a microsecond or two. */
+static int cci__sisci_has_arrived(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    m->stored = 0;
+    return m->port->sci->call.SCICheckSequence(m->sequence, 0, &error) == CCI__SCI_SEQ_OK && error == CCI__SCI_ERR_OK;
+}
+
+/* Sees that the word arrives that says that we sleep. The answer to a load comes after all that the peer had stored
+ * when it did not see that word: then we see that. 0: the way has closed. */
+static int cci__sisci_confirm_sleep(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    if (m->paused || !m->stored) return 1;
+    if (!cci__sisci_has_arrived(link)) {
+        cci__sisci_pause(link);
+        return 0;
+    }
+    m->port->sci->call.SCIFlushReadBuffers(m->sequence);
+    (void)*(volatile uint32_t *)(void *)(m->map + CCI__SISCI_AT_SLEEP);
+    return 1;
+}
+
+static void cci__sisci_push_word(const cci__sisci_link *link, size_t at) {
+    cci__sisci_mirror *m = link->mirror;
+    if (m->paused) return;
+    cci__sisci_copy_far(m, at, 4);
+    cci__sisci_flush_far(m);
+    m->stored = 1;
+}
+
+static void cci__sisci_push_long(const cci__sisci_link *link, size_t at) {
+    cci__sisci_mirror *m = link->mirror;
+    if (m->paused) return;
+    cci__sisci_flush_far(m);
+    cci__sisci_copy_far(m, at, 8);
+    cci__sisci_flush_far(m);
+    m->stored = 1;
+}
+
+/* Is the way open again? Then all that may have been lost is stored once more. */
+static void cci__sisci_resume(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (m->port->sci->call.SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK)
+        return;
+    cci__sisci_push_all(link);
+    if (!cci__sisci_has_arrived(link)) return;
+    m->paused = 0;
+    link->ep->paused--;
+    m->stored = 1; /* the word that says that we sleep, perhaps */
+    (void)cci__sisci_confirm_sleep(link);
+    cci__sisci_touch(link);
+}
+
+static void cci__sisci_signal(const cci__sisci_port *port) {
+    uint64_t one = 1;
+    ssize_t n = write(port->bell, &one, sizeof one);
+    (void)n; /* it rings already */
+}
+
+static cci__sci_callback_action_t cci__sisci_note(void *arg, uint32_t set, uint32_t clear) {
+    uint32_t tag = (uint32_t)((uintptr_t)arg % CCI__SISCI_TAGS), was;
+    cci__sisci_mirror *m = (cci__sisci_mirror *)(void *)((char *)arg - tag);
+    was = CCI__SCI_LOAD(m->news);
+    do {
+        if (was >> 24 != tag) return CCI__SCI_CALLBACK_CONTINUE; /* that was another link */
+    } while (!__atomic_compare_exchange_n(&m->news, &was, (was & ~clear) | set, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    cci__sisci_signal(m->port);
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static cci__sci_callback_action_t cci__sisci_far_listener(void *arg, cci__sci_remote_segment_t segment,
+                                                          cci__sci_segment_cb_reason_t reason,
+                                                          cci__sci_error_t status) {
+    (void)segment, (void)status;
+    return reason == CCI__SCI_CB_DISCONNECT || reason == CCI__SCI_CB_LOST
+               ? cci__sisci_note(arg, CCI__SISCI_LISTENER_LOST, 0)
+               : CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static cci__sci_callback_action_t cci__sisci_far_out(void *arg, cci__sci_remote_segment_t segment,
+                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    (void)segment, (void)status;
+    switch (reason) {
+    case CCI__SCI_CB_NOT_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_DOWN, CCI__SISCI_UP);
+    case CCI__SCI_CB_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_UP, 0);
+    case CCI__SCI_CB_DISCONNECT:
+    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_OUT_LOST, 0);
+    default: return CCI__SCI_CALLBACK_CONTINUE;
+    }
+}
+
+static cci__sci_callback_action_t cci__sisci_far_in(void *arg, cci__sci_local_segment_t segment,
+                                                    cci__sci_segment_cb_reason_t reason, unsigned int node,
+                                                    unsigned int adapter, cci__sci_error_t status) {
+    (void)segment, (void)node, (void)adapter, (void)status;
+    switch (reason) {
+    case CCI__SCI_CB_CONNECT: return cci__sisci_note(arg, CCI__SISCI_IN_JOINED, 0);
+    case CCI__SCI_CB_DISCONNECT:
+    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_IN_LOST, 0);
+    default: /* when the way is closed, who stores finds out */ return CCI__SCI_CALLBACK_CONTINUE;
+    }
+}
+
+static cci__sci_callback_action_t cci__sisci_far_interrupt(void *arg, cci__sci_local_interrupt_t interrupt,
+                                                           cci__sci_error_t status) {
+    (void)interrupt, (void)status;
+    cci__sisci_signal((const cci__sisci_port *)arg);
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+/* Makes callbacks that are still under way find nobody. */
+static void cci__sisci_forget_news(cci__sisci_mirror *m) {
+    uint32_t was = CCI__SCI_LOAD(m->news);
+    CCI__SCI_STORE(m->news, (was & ~CCI__SISCI_NEWS) + CCI__SISCI_NEWS + 1);
+}
+
+static void *cci__sisci_callback_arg(cci__sisci_mirror *m) {
+    return (char *)m + (CCI__SCI_LOAD(m->news) >> 24);
+}
+
+/* Not from cci_alloc(): it may have to outlive cci_finalize(). */
+static cci__sisci_mirror *cci__sisci_alloc_mirror(cci__sisci_port *port) {
+    cci__sisci_mirror *m = port->unused;
+    void *memory;
+    if (m) {
+        port->unused = m->next;
+        return m;
+    }
+    if (posix_memalign(&memory, CCI__SISCI_TAGS, sizeof *m) != 0) return NULL;
+    m = (cci__sisci_mirror *)memory;
+    memset(m, 0, sizeof *m);
+    m->port = port;
+    return m;
+}
+
+static void cci__sisci_release_mirror(cci__sisci_mirror *m) {
+    cci__sisci_forget_news(m);
+    m->next = m->port->unused;
+    m->port->unused = m;
+}
+
+/* Peers are told to go; the segment can be removed when they have. 0: not yet. */
+static int cci__sisci_remove_far(const cci__sisci_port *port, cci__sci_local_segment_t segment, uint32_t adapter) {
+    cci__sci_error_t error;
+    port->sci->call.SCISetSegmentUnavailable(segment, adapter,
+                                             port->sci->flag.NOTIFY | port->sci->flag.FORCE_DISCONNECT, &error);
+    error = CCI__SCI_ERR_OK;
+    port->sci->call.SCIRemoveSegment(segment, 0, &error);
+    return error != CCI__SCI_ERR_BUSY;
+}
+
+static void cci__sisci_remove_left(cci__sisci_port *port) {
+    cci__sisci_mirror **at = &port->left, *m;
+    port->retry_ns = cci__sci_now() + 10 * CCI__MS;
+    while ((m = *at) != NULL) {
+        cci__sci_error_t error = CCI__SCI_ERR_OK;
+        port->sci->call.SCIRemoveSegment(m->left, 0, &error);
+        if (error == CCI__SCI_ERR_BUSY) {
+            at = &m->next;
+            continue;
+        }
+        *at = m->next;
+        cci__sisci_release_mirror(m);
+    }
+}
+
+/* Closes the device; 0 if peers still have something of it. */
+static int cci__sisci_close_port(cci__sisci_port *port) {
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (port->interrupt) {
+        port->sci->call.SCIRemoveInterrupt(port->interrupt, 0, &error);
+        if (error == CCI__SCI_ERR_BUSY) return 0;
+        port->interrupt = NULL;
+    }
+    cci__sisci_remove_left(port);
+    if (port->left) return 0;
+    error = CCI__SCI_ERR_OK;
+    if (port->sd) port->sci->call.SCIClose(port->sd, 0, &error);
+    if (error == CCI__SCI_ERR_BUSY) return 0;
+    while (port->unused) {
+        cci__sisci_mirror *m = port->unused;
+        port->unused = m->next;
+        free(m);
+    }
+    close(port->bell);
+    free(port);
+    return 1;
+}
+
+/* Devices of endpoints that are gone; the next endpoint that comes or goes tries to close them again. */
+static cci__sisci_port *cci__sisci_left_ports;
+static int cci__sisci_left_lock;
+
+static void cci__sisci_close_left_ports(cci__sisci_port *another) {
+    cci__sisci_port **at = &cci__sisci_left_ports;
+    while (__atomic_exchange_n(&cci__sisci_left_lock, 1, __ATOMIC_ACQUIRE)) (void)sched_yield();
+    if (another) {
+        another->next = cci__sisci_left_ports;
+        cci__sisci_left_ports = another;
+    }
+    while (*at) {
+        cci__sisci_port *port = *at, *next = port->next;
+        if (cci__sisci_close_port(port))
+            *at = next;
+        else
+            at = &port->next;
+    }
+    __atomic_store_n(&cci__sisci_left_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Opens an adapter's device; a status. */
+static int cci__sisci_open_port(cci__sisci *ep) {
+    cci__sisci_port *port = (cci__sisci_port *)calloc(1, sizeof *port);
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    cci__sisci_close_left_ports(NULL);
+    if (!port) return CCI_ENOMEM;
+    port->sci = ep->sci;
+    port->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (port->bell < 0) {
+        free(port);
+        return CCI_ERROR;
+    }
+    ep->port = port;
+    ep->sci->call.SCIOpen(&port->sd, ep->sci->flag.THREAD_SAFE, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        port->sd = NULL;
+        return CCI_ENODEV;
+    }
+    ep->sd = port->sd;
+    ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
+    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
+}
+
+/* The peer's inbox, mapped at link->out.base, gets its copy. Its first bytes are the card. 0: it can't be used. */
+static int cci__sisci_make_mirror(cci__sisci_link *link, size_t size) {
+    cci__sisci_mirror *m = link->mirror;
+    const cci__sci_functions *call = &m->port->sci->call;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    m->map = link->out.base;
+    m->size_bytes = size;
+    m->memory = NULL;
+    link->out.base = NULL;
+    if (memory == MAP_FAILED) return 0;
+    call->SCICreateMapSequence(link->outbox.map, &m->sequence, 0, &error);
+    if (error != CCI__SCI_ERR_OK) m->sequence = NULL;
+    if (!m->sequence || call->SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
+        (void)munmap(memory, size);
+        return 0;
+    }
+    m->memory = link->out.base = (uint8_t *)memory;
+    return 1;
+}
+
+static void cci__sisci_free_mirror(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sci_error_t error;
+    if (!m) return;
+    if (m->sequence) {
+        m->port->sci->call.SCIRemoveSequence(m->sequence, 0, &error);
+        m->sequence = NULL;
+    }
+    if (m->memory) (void)munmap(m->memory, m->size_bytes);
+    link->ep->paused -= (uint32_t)m->paused;
+    m->memory = m->map = NULL;
+    m->stored = m->paused = m->down = 0;
+}
+
+/* The adapter can't reach the peer for the time being, or can again; or both since the last look. */
+static void cci__sisci_suspend(cci__sisci_link *link, uint32_t bits) {
+    cci__sisci *ep = link->ep;
+    uint32_t index = link->conns.first;
+    while (index != CCI__CONN_NONE) {
+        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
+        index = conn->after;
+        if (conn->closing) continue;
+        if (bits & CCI__SISCI_DOWN) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 1);
+        if (bits & CCI__SISCI_UP) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 0);
+    }
+}
+
+/* Takes what callbacks have told. */
+static void cci__sisci_read_news(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    uint32_t bits = CCI__SCI_LOAD(m->news) & CCI__SISCI_NEWS;
+    if (bits == 0) return;
+    (void)__atomic_fetch_and(&m->news, ~bits, __ATOMIC_ACQ_REL);
+    link->join.news.attached = bits & CCI__SISCI_IN_LOST     ? -1
+                               : bits & CCI__SISCI_IN_JOINED ? 1
+                                                             : link->join.news.attached;
+    link->join.news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->join.news.out;
+    link->join.news.listener = bits & CCI__SISCI_LISTENER_LOST ? -1 : link->join.news.listener;
+    if (bits & (CCI__SISCI_DOWN | CCI__SISCI_UP)) cci__sisci_suspend(link, bits);
+    if (bits & CCI__SISCI_DOWN) {
+        m->down = 1;
+        if (m->memory) cci__sisci_pause(link);
+    }
+    if (bits & CCI__SISCI_UP) {
+        m->down = 0;
+        m->check_ns = 0;
+    }
+}
+
+/* Asks the adapter now and then whether stores were lost, and stores them again. */
+static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sisci_read_news(link);
+    if (!m->memory || m->check_ns > now_ns || !(m->stored || m->paused)) return;
+    m->check_ns = now_ns + 2 * CCI__MS;
+    if (m->down)
+        cci__sisci_pause(link);
+    else if (m->paused)
+        cci__sisci_resume(link);
+    else if (!cci__sisci_has_arrived(link))
+        cci__sisci_pause(link);
+}
+
+/* ---- what the software does otherwise ---- */
+
+static int cci__sisci_make_far_interrupt(cci__sisci *ep) {
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    ep->sci->call.SCICreateInterrupt(ep->sd, &ep->port->interrupt, ep->adapter, &ep->entrance.interrupt_number,
+                                     cci__sisci_far_interrupt, ep->port, ep->sci->flag.USE_CALLBACK, &error);
+    if (error != CCI__SCI_ERR_OK) ep->port->interrupt = NULL;
+    return error == CCI__SCI_ERR_OK;
+}
+
+/* It may be closed later: peers have something of it. */
+static void cci__sisci_leave_port(cci__sisci *ep) {
+    if (ep->port) cci__sisci_close_left_ports(ep->port);
+}
+
+static int cci__sisci_far_event_fd(const cci__sisci *ep) {
+    return ep->port->bell;
+}
+
+static void cci__sisci_consume_far_interrupts(const cci__sisci *ep) {
+    uint64_t ignored;
+    ssize_t n = read(ep->port->bell, &ignored, sizeof ignored);
+    (void)n;
+}
+
+/* Removes what peers have let go of. */
+static void cci__sisci_remove_left_in_time(const cci__sisci *ep) {
+    if (ep->port->left && ep->port->retry_ns <= cci__sci_now()) cci__sisci_remove_left(ep->port);
+}
+
+/* Makes a segment; a number of 0 becomes one that is free: with a library's flags we would not learn the number. */
+static cci__sci_error_t cci__sisci_make_far_segment(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id,
+                                                    size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
+    unsigned int flags = callback ? ep->sci->flag.USE_CALLBACK : 0u, tries;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    for (tries = 0; tries < 16; tries++) {
+        uint32_t number = *id ? *id : (uint32_t)cci__sci_random() | 1;
+        ep->sci->call.SCICreateSegment(ep->sd, segment, number, (unsigned int)size, callback, arg, flags, &error);
+        if (error == CCI__SCI_ERR_OK) {
+            *id = number;
+            return error;
+        }
+        if (*id || error != CCI__SCI_ERR_SEGMENTID_USED) break;
+    }
+    *segment = NULL;
+    return error;
+}
+
+static void cci__sisci_remove_far_later(cci__sisci_port *port, cci__sisci_mirror *m, cci__sci_local_segment_t segment) {
+    m->left = segment;
+    m->next = port->left;
+    port->left = m;
+}
+
+static void cci__sisci_remove_far_listener(cci__sisci *ep) {
+    cci__sisci_mirror *m;
+    if (!cci__sisci_remove_far(ep->port, ep->entrance.segment, ep->adapter) &&
+        (m = cci__sisci_alloc_mirror(ep->port)) != NULL)
+        cci__sisci_remove_far_later(ep->port, m, ep->entrance.segment);
+}
+
+static void cci__sisci_remove_far_inbox(cci__sisci_link *link) {
+    cci__sisci *ep = link->ep;
+    cci__sisci_mirror *m = link->mirror;
+    cci__sisci_forget_news(m);
+    if (!cci__sisci_remove_far(ep->port, link->inbox.segment, ep->adapter)) {
+        cci__sisci_remove_far_later(ep->port, m, link->inbox.segment);
+        link->mirror = NULL;
+    }
+}
+
+/* The manual says both that a callback tells how an asynchronous connect ended and that it does not: so this
+ * waits for the other node, but not long. */
+static int cci__sisci_connect_far(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id) {
+    cci__sisci *ep = link->ep;
+    int is_door = segment == &link->join.listener_segment;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    ep->sci->call.SCIConnectSegment(
+        ep->sd, segment, link->peer.node, id, ep->adapter, is_door ? cci__sisci_far_listener : cci__sisci_far_out,
+        cci__sisci_callback_arg(link->mirror), CCI__SISCI_CONNECT_MS, ep->sci->flag.USE_CALLBACK, &error);
+    if (error != CCI__SCI_ERR_OK) *segment = NULL;
+    *(is_door ? &link->join.news.listener : &link->join.news.out) = *segment ? 1 : -1;
+    return 1;
+}
+
+static void cci__sisci_connect_far_interrupt(cci__sisci_link *link, unsigned int number) {
+    cci__sisci *ep = link->ep;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    ep->sci->call.SCIConnectInterrupt(ep->sd, &link->peer.interrupt, link->peer.node, ep->adapter, number,
+                                      CCI__SISCI_CONNECT_MS, 0, &error);
+    link->peer.interrupt = error == CCI__SCI_ERR_OK ? link->peer.interrupt : NULL;
+}
+
+static void cci__sisci_finish_stores(const cci__sisci_link *link) {
+    if (link->mirror->sequence) link->ep->sci->call.SCIStoreBarrier(link->mirror->sequence, 0);
+}
+
+static cci__sci_error_t cci__sisci_make_far_inbox(cci__sisci_link *link, size_t size) {
+    cci__sisci *ep = link->ep;
+    if (!link->mirror && (link->mirror = cci__sisci_alloc_mirror(ep->port)) == NULL) return CCI__SCI_ERR_NOSPC;
+    return cci__sisci_make_far_segment(ep, &link->inbox.segment, &link->inbox.id, size, cci__sisci_far_in,
+                                       cci__sisci_callback_arg(link->mirror));
+}
+
+static uint32_t cci__sisci_check_of(const cci__sisci_far_connect_record *connect_record) {
+    static const uint64_t constant[2] = {UINT64_C(0x13198a2e03707344), UINT64_C(0x243f6a8885a308d3)};
+    uint64_t words[2];
+    words[0] = (uint64_t)connect_record->client_id << 32 | connect_record->server_id;
+    words[1] = connect_record->node;
+    return (uint32_t)cci__siphash(constant, words, 2) | 1;
+}
+
+/* Leaves a connect record by stores alone: in a place that seems free, the check when all else is there. Who is
+ * overwritten by another client that came to the same place, or is not answered, tries again. */
+static int cci__sisci_leave_far_connect_record(cci__sisci_link *link, cci__sisci_listener *listener) {
+    const cci__sci_provider *sci = link->ep->sci;
+    uint32_t i, place = (uint32_t)cci__sci_random() % CCI__SISCI_CONNECT_RECORDS;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    cci__sci_sequence_t sequence = NULL;
+    cci__sisci_far_connect_record connect_record;
+    int arrived;
+    connect_record.node = link->ep->node;
+    connect_record.client_id = link->inbox.id;
+    connect_record.server_id = link->outbox.id;
+    for (i = 0; i < CCI__SISCI_CONNECT_RECORDS && cci__sisci_load(&listener->far_connect_record[place].check) != 0; i++)
+        place = (place + 1) % CCI__SISCI_CONNECT_RECORDS;
+    sci->call.SCICreateMapSequence(link->join.listener_map, &sequence, 0, &error);
+    if (error != CCI__SCI_ERR_OK) return 0;
+    arrived = sci->call.SCIStartSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
+    if (arrived) {
+        cci__sisci_store(&listener->far_connect_record[place].node, connect_record.node);
+        cci__sisci_store(&listener->far_connect_record[place].client_id, connect_record.client_id);
+        cci__sisci_store(&listener->far_connect_record[place].server_id, connect_record.server_id);
+        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
+        cci__sisci_store(&listener->far_connect_record[place].check, cci__sisci_check_of(&connect_record));
+        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
+        cci__sisci_store(&listener->count, (uint32_t)cci__sci_random());
+        arrived = sci->call.SCICheckSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
+    }
+    sci->call.SCIRemoveSequence(sequence, 0, &error);
+    if (arrived) {
+        link->join.retry_ns = cci__sci_now() + 1000 * CCI__MS;
+        cci__sisci_connect_interrupt(link, cci__sisci_load(&listener->interrupt));
+        link->peer.interrupt_is_due = 1;
+    }
+    return link->peer.interrupt != NULL;
+}
+
+/* 0: the rest has to wait. */
+static int cci__sisci_look_at_far_connect_records(cci__sisci *ep) {
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_CONNECT_RECORDS; i++) {
+        cci__sisci_far_connect_record *at = &ep->entrance.listener->far_connect_record[i], connect_record;
+        connect_record.check = cci__sisci_load(&at->check);
+        if (connect_record.check == 0) continue;
+        if (ep->entrance.answers >= CCI__SISCI_ANSWERS) return 0;
+        connect_record.node = cci__sisci_load(&at->node);
+        connect_record.client_id = cci__sisci_load(&at->client_id);
+        connect_record.server_id = cci__sisci_load(&at->server_id);
+        cci__sisci_store(&at->check, 0);
+        if (connect_record.check == cci__sisci_check_of(&connect_record))
+            cci__sisci_answer_connect_record(ep, connect_record.node, connect_record.client_id,
+                                             connect_record.server_id);
+    }
+    return 1;
+}
+
+/* ---- the library ---- */
+
+/* The library of an adapter: one per process, opened when a device asks for it, and never closed, since it has threads
+ * of its own. The functions of devices are called by one thread at a time. */
+static struct {
+    cci__sci_provider provider; /* what it offers */
+    char path[CCI__SISCI_PATH]; /* as it was asked for; "": libsisci.so */
+    int is_open;                /* it was opened */
+} cci__sisci_library;
+
+/* NULL, or why the library can't be used. */
+static const char *cci__sisci_open_library(const char *path) {
+    const char *fault;
+    if (cci__sisci_library.is_open) {
+        return strcmp(path, cci__sisci_library.path) == 0 ? NULL
+                                                          : "this process has opened another library of an adapter";
+    }
+    snprintf(cci__sisci_library.path, sizeof cci__sisci_library.path, "%s", path);
+    fault = cci__sci_load(&cci__sisci_library.provider, *path ? path : NULL);
+    cci__sisci_library.is_open = fault == NULL;
+    return fault;
+}
+
+static const cci__sci_provider *cci__sisci_library_provider(void) {
+    return &cci__sisci_library.provider;
+}
+
+/* NULL, or why there is no such adapter. The path is NULL for the library that was asked for before. */
+static const char *cci__sisci_find_adapter(uint32_t adapter, const char *path) {
+    const char *fault = cci__sisci_open_library(path ? path : cci__sisci_library.path);
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    unsigned int node;
+    if (fault) return fault;
+    cci__sisci_library.provider.call.SCIGetLocalNodeId(adapter, &node, 0, &error);
+    return error == CCI__SCI_ERR_OK ? NULL : "it has no such adapter";
+}
+
+static const cci__sisci_far *cci__sisci_adapter(void) {
+    static const cci__sisci_far table = {cci__sisci_find_adapter,
+                                         cci__sisci_library_provider,
+                                         cci__sisci_open_port,
+                                         cci__sisci_leave_port,
+                                         cci__sisci_make_far_interrupt,
+                                         cci__sisci_far_event_fd,
+                                         cci__sisci_consume_far_interrupts,
+                                         cci__sisci_remove_left_in_time,
+                                         cci__sisci_make_far_segment,
+                                         cci__sisci_remove_far_listener,
+                                         cci__sisci_look_at_far_connect_records,
+                                         cci__sisci_leave_far_connect_record,
+                                         cci__sisci_make_far_inbox,
+                                         cci__sisci_remove_far_inbox,
+                                         cci__sisci_connect_far,
+                                         cci__sisci_connect_far_interrupt,
+                                         cci__sisci_make_mirror,
+                                         cci__sisci_free_mirror,
+                                         cci__sisci_release_mirror,
+                                         cci__sisci_step_mirror,
+                                         cci__sisci_push_far,
+                                         cci__sisci_push_record,
+                                         cci__sisci_push_word,
+                                         cci__sisci_push_long,
+                                         cci__sisci_finish_stores,
+                                         cci__sisci_confirm_sleep};
+    return &table;
+}
+
+#else
+
+static const cci__sisci_far *cci__sisci_adapter(void) {
+    return NULL;
+}
+
+#endif /* CCI_SISCI_ADAPTER */
+
+#endif /* CCI__SCI_SOFTWARE */
+#endif /* the transport */
+
+/* ==================================================================================================================
  * >>sisci-vendor
  *
  * EXPERIMENTAL: tested against libraries that the tests make, and never with an adapter. The library's functions
@@ -5675,21 +13074,7 @@ CCI_API const char *SCIGetErrorString(cci__sci_error_t error) {
  * between widen them. What it does not have answers SCI_ERR_NOT_IMPLEMENTED. One library per process.
  * ================================================================================================================== */
 
-#define CCI__SCI_NUMBER(name, value) unsigned int name;
-
-/* What this header or a library offers. */
-typedef struct cci__sci_provider {
-    cci__sci_functions call;
-    struct {
-        CCI__SCI_FLAGS(CCI__SCI_NUMBER)
-    } flag;
-    struct {
-        CCI__SCI_QUERIES(CCI__SCI_NUMBER)
-    } query;
-    unsigned int api_major, api_minor;
-    unsigned int found; /* functions that the library has */
-    void *library;
-} cci__sci_provider;
+#ifdef CCI_SISCI_ADAPTER
 
 #if defined(CCI_NO_DLOPEN) || !(defined(__unix__) || defined(__APPLE__))
 
@@ -6007,6749 +13392,7 @@ CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_provider *vendor) {
 
 #endif /* CCI_NO_DLOPEN */
 
-/* ==================================================================================================================
- * >>sisci-table
- * ================================================================================================================== */
-
-#define CCI__SCI_ENTRY(kind, type, name, parameters) CCI__SCI(name),
-#define CCI__SCI_COUNT(kind, type, name, parameters) +1u
-#define CCI__SCI_VALUE(name, value) value,
-
-/* SISCI on shared memory. */
-CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)},
-                                                               {CCI__SCI_FLAGS(CCI__SCI_VALUE)},
-                                                               {CCI__SCI_QUERIES(CCI__SCI_VALUE)},
-                                                               1,
-                                                               10,
-                                                               0 CCI__SCI_POSSIBLE(CCI__SCI_COUNT, unsigned int),
-                                                               NULL};
-
-#if !CCI__SCI_ALONE && defined(CCI_IMPLEMENTATION)
-
-/* ==================================================================================================================
- * >>sisci-transport
- *
- * CCI over SISCI. Every endpoint has a door: a segment whose number is the service in its URI. A client leaves a hello
- * there, the numbers of two segments; the server makes one of them, the client the other, and each connects to the
- * other's. These two inboxes are a link: all connections that the client has with this server share it. What a side
- * reads lies in its own inbox, what it writes in the peer's: remote stores alone, no remote loads.
- *
- *      inbox: card 0      who owns it, sizes: written by the owner before it is offered
- *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
- *             left 268    the peer has closed its endpoint, and with it all connections: not set by one that was killed
- *             sleep 320   through an adapter: the peer sleeps and wants an interrupt
- *             ready 328   the peer has closed its inbox to all others
- *             watch 332   what the peer wants to be told of by a mark (see "marks")
- *             busy 384    the peer is copying from or to the owner's registered memory
- *             done 448    answers to the owner's bounced RMAs; 480: what the owner may map of what it has asked for
- *             returns 512 blocks of the peer's inbox that are free again
- *             ring 1024   records of whole lines of 64 bytes; then blocks, then bounce slots
- *
- * Each line begins with a word that is the sequence number of the record that begins there, stored last, or 0: so old
- * bytes are never taken for a record. The record's bytes are in the rest of its lines:
- *
- *      number 4, type 1, flags 1, length 2, index and generation of the connection 4, acknowledgement 4, 48 bytes
- *      0 4, 60 bytes; and so on
- *
- * Short messages are in the record. Long ones are in a block: the program reads them in
- * place, and the block goes back when their event is returned. While the program holds half of the blocks, messages
- * are copied to buffers of the endpoint instead. A receiver without buffers stops consuming, and says so.
- *
- * Nothing is ever lost or repeated on the way, so a message is acknowledged by its being consumed. Each operation has
- * its place in the link's order; it completes when all before it are consumed, or when its time is over.
- *
- * RMA is done by the initiator with process_vm_readv and process_vm_writev where the kernel allows that (the same user,
- * no wall between the two): the target's program need not take part. It reads the registration first, and says so in
- * `busy` meanwhile; deregistering waits for that. Elsewhere data goes through slots of the inboxes, and the target
- * copies.
- *
- * The PROVIDER of SISCI is this header, or the library of an adapter: all calls go through a table of functions and
- * flags (ep->sci), and what the two do not do alike is in functions of its own ("the provider", below). Where a link
- * leads through an adapter (link->mirror), `out` is a copy of the peer's inbox in our memory. What is written there is
- * then stored through the adapter: all but the first word of a record, a flush, that word, a flush. Callbacks run in
- * threads of the library: they set flags of the mirror and ring the endpoint's descriptor. Stores may be lost:
- * SCICheckSequence is asked every two milliseconds while there are any, before an endpoint sleeps, and not for each
- * message. When it finds an error, and after SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence is
- * content again; then the whole copy is, which changes nothing that had arrived. So a message comes once and late, or
- * never and its operation says so. The end of a link is SCI_CB_LOST or SCI_CB_DISCONNECT. Loads across the adapter: the
- * peer's card and the door once, one word before sleeping.
- *
- * Memory of cci_rma_alloc() is a segment. An initiator asks for it with the registration's key, connects, and from then
- * on copies between its memory and the mapping: once, without the kernel or the target. The target's guard lets in who
- * has shown a key, for reading only unless that registration may be written. Whether a registration is still there is
- * looked up in the target's register, a segment that peers can't write to, under the same rule of `busy`. Later
- * registrations in a segment that is mapped already need no question.
- *
- * A group is a broadcast segment with slots for messages (cci__sisci_group). Its receivers copy a message, and then
- * look whether it was overwritten meanwhile.
- *
- * Marks: a door has a bit for each link of its owner, which the peer sets when there is something to look at. Doors
- * stay mapped while a link is open.
- *
- * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones when they are marked, and
- * in turn. While something is under way that has a deadline it is in `timed`. What is new gets its deadline when the
- * clock is read next: until then its link is in `fresh` instead. No deadline in `timed` is earlier than `due_ns`, so
- * these links are looked at when that time has come, and now and then. A link is in `steps` too while it is made or
- * taken down, leads through an adapter, or a callback has told news of it. Whatever lies in an inbox is read once,
- * checked, and used as it was read; a peer that writes nonsense loses its link.
- * ================================================================================================================== */
-
-#define CCI_LAYERS_INCLUDING
-#ifndef CCI_ENDPOINT_IMPLEMENTATION
-#define CCI_ENDPOINT_IMPLEMENTATION
-#endif
-#ifndef CCI_RMA_IMPLEMENTATION
-#define CCI_RMA_IMPLEMENTATION
-#endif
-#include "cci.h"
-#undef CCI_LAYERS_INCLUDING
-
-#if CCI__SCI_SOFTWARE
-
-#include <sched.h>
-#include <sys/timerfd.h>
-
-#define CCI__SISCI_MAGIC 0x43434934u /* of this version of what lies in shared memory */
-#define CCI__SISCI_LINE 64u
-#define CCI__SISCI_HEADER 16u
-#define CCI__SISCI_FIRST 48u /* bytes of a record in its first line, and in each other */
-#define CCI__SISCI_MORE 60u
-#define CCI__SISCI_SHORT 496u /* bytes of a message that go in the ring */
-#define CCI__SISCI_NEAR 40u /* lines of a ring that are enough while the peer has consumed all: one page of an inbox */
-#define CCI__SISCI_SWEEP 0x20000000u /* lines after which numbers that were left behind are cleared */
-#define CCI__SISCI_HELLOS 64u
-#define CCI__SISCI_DOOR_SIZE 4096u
-#define CCI__SISCI_CONNECT_MS 100u /* how long a library may wait for another node */
-#define CCI__SISCI_BLOCKS 64u      /* per inbox at most */
-#define CCI__SISCI_RETURNS 128u
-#define CCI__SISCI_SLOTS 4u
-#define CCI__SISCI_SLOT_SIZE 32768u
-#define CCI__SISCI_REGIONS 4096u
-#define CCI__SISCI_SLAB 16u                /* of each kind at first; a further slab has as many as there are */
-#define CCI__SISCI_CONTROL 1024u           /* events about connections that are made at a time */
-#define CCI__SISCI_REQUESTS 1024u          /* that the program has not returned */
-#define CCI__SISCI_SEEK_NS (100 * CCI__MS) /* between looks at whether a server that has a name is still there */
-#define CCI__SISCI_URI 48u                 /* bytes of a peer's URI, behind a request's data */
-#define CCI__SISCI_EXTRA_OPS 1024u         /* completions that the program has not returned */
-#define CCI__SISCI_BATCH 16                /* records taken from a link at a time */
-#define CCI__SISCI_LOOK (UINT64_C(50000))  /* ns: how often those who poll look at the device */
-#define CCI__SISCI_HOT 8u                  /* links through an adapter looked at in each call, however idle */
-#define CCI__SISCI_FEW 12u                 /* the same of others, when there are no more */
-#define CCI__SISCI_OF_MANY 4u              /* the same, when there are more */
-#define CCI__SISCI_MARKS 16384u            /* links of an endpoint: bits in its door */
-#define CCI__SISCI_MARKED_BATCH 64u        /* links whose marks are followed in one call */
-#define CCI__SISCI_NO_MARK 0xffffffffu
-#define CCI__SISCI_ANSWERS 64u                /* links that clients are making at once */
-#define CCI__SISCI_IDLE (1000 * CCI__MS)      /* how long a link outlives its last connection */
-#define CCI__SISCI_PATIENCE (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
-#define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
-#define CCI__SISCI_VIEWS 16u         /* segments of the peer's memory that a link maps at once */
-#define CCI__SISCI_PERMITS 8u        /* to connect to segments, that a link's peer has and may not have used yet */
-#define CCI__SISCI_GROUPS 16u        /* multicast connections of an endpoint */
-#define CCI__SISCI_GROUP_BYTES 8192u /* of a multicast message at most */
-#define CCI__SISCI_GROUP_SLOTS 128u
-#define CCI__SISCI_STEAL                                                                                               \
-    (8 * CCI__SISCI_GROUP_SLOTS) /* messages after which a sender that stopped in the middle loses its slot */
-#define CCI__SISCI_RECEIVERS 64u /* of a group that are woken */
-#define CCI__SISCI_GROUP_SIZE (4096u + CCI__SISCI_GROUP_SLOTS * (uint32_t)sizeof(cci__sisci_group_slot))
-#define CCI__SISCI_SHARED (UINT64_C(1) << 32) /* in a handle, beside the region's index: peers can map the memory */
-
-enum { /* places in an inbox */
-       CCI__SISCI_AT_ACK = 256,
-       CCI__SISCI_AT_LEFT = 268,
-       CCI__SISCI_AT_WATCH = 272, /* told together with how much is consumed: in the same line */
-       CCI__SISCI_AT_SLEEP = 320,
-       CCI__SISCI_AT_READY = 328,
-       CCI__SISCI_AT_BUSY = 384,
-       CCI__SISCI_AT_DONE = 448,
-       CCI__SISCI_AT_GRANT = 480,
-       CCI__SISCI_AT_RETURNS = 512,
-       CCI__SISCI_AT_RING = 1024
-};
-
-enum {                     /* records */
-       CCI__SISCI_PAD = 1, /* the rest of the ring is empty */
-       CCI__SISCI_MESSAGE,
-       CCI__SISCI_BLOCK,
-       CCI__SISCI_REQUEST, /* client's index, generation, attribute, max_send_size; data */
-       CCI__SISCI_CANCEL,  /* client's index, generation */
-       CCI__SISCI_ACCEPT,  /* server's index, generation, max_send_size, 0; data */
-       CCI__SISCI_REJECT,  /* 0, 0, 0; 1 if the server is busy: the client may ask again; data */
-       CCI__SISCI_CONFIRM,
-       CCI__SISCI_DISCONNECT, /* 0, 0, how far the sender had consumed; 1 if it has given the connection up */
-       CCI__SISCI_PING,
-       CCI__SISCI_RMA_WRITE,
-       CCI__SISCI_RMA_READ,
-       CCI__SISCI_RMA_ATOMIC,
-       CCI__SISCI_ASK,    /* to map memory: region, its key 8, number */
-       CCI__SISCI_VOIDED, /* receiver: a message that was withdrawn was not delivered; where its record ends */
-       CCI__SISCI_RESUME  /* ordered: what comes behind a withdrawal begins here */
-};
-#define CCI__SISCI_BUSY 1u     /* in a REJECT */
-#define CCI__SISCI_GIVEN_UP 1u /* in a DISCONNECT */
-#define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
-#define CCI__SISCI_ASKS 0x200u /* a program waits for its completion */
-#define CCI__SISCI_LAST 0x400u /* the rest of the ring is empty: as if a PAD came next */
-#define CCI__SISCI_WAKE 0x800u /* a message that was sent with CCI_FLAG_WAKE */
-
-enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
-
-/* What an inbox tells about itself and its owner. */
-typedef struct cci__sisci_card {
-    uint32_t magic, other_id; /* the number of the other inbox of the link */
-    uint32_t ring_lines, block_size, block_count, slot_size;
-    uint32_t interrupt, max_send_size, pid, region_count, region_size;
-    uint32_t sleeps;          /* the owner may want interrupts */
-    uint64_t probe_at, probe; /* where this number is in the owner's memory */
-    uint64_t regions_at;
-    uint32_t service, mark; /* the numbers of the owner's door, and of the link's bit there */
-} cci__sisci_card;
-
-/* A hello is one word, the numbers of the client's inbox and of the server's: a client that is killed leaves it there
- * or does not, but nothing in between. 0: free. Through an adapter there are only stores: such hellos tell their own
- * check, and who is overwritten knocks again. */
-typedef struct cci__sisci_far_hello {
-    uint32_t check, node, client_id, server_id;
-} cci__sisci_far_hello;
-
-typedef struct cci__sisci_door {
-    uint32_t magic, interrupt, count, reserved;
-    uint64_t hello[CCI__SISCI_HELLOS];
-    cci__sisci_far_hello far_hello[CCI__SISCI_HELLOS];
-    uint64_t name; /* of the service, 0: it has none */
-    uint8_t unused[40];
-    uint32_t sleeps, unused_too[111];      /* sleeps: who marks a link rings, too */
-    uint64_t marks[CCI__SISCI_MARKS / 64]; /* links that are to be looked at */
-} cci__sisci_door;
-typedef char cci__sisci_door_fits[sizeof(cci__sisci_door) <= CCI__SISCI_DOOR_SIZE ? 1 : -1];
-
-typedef struct cci__sisci_device {
-    const cci__sci_provider *sci;
-    uint32_t adapter;
-    char directory[CCI__SCI_PATH];
-    char group[24];
-    uint8_t progress_thread, rma_mode;
-    uint32_t ring_bytes, block_count, max_send_size, send_buf_count, recv_buf_count, send_timeout_us, service;
-} cci__sisci_device;
-
-struct cci__sisci_conn;
-struct cci__sisci_link;
-struct cci__sisci_item;
-
-/* An operation of the program until its completion has been returned. */
-typedef struct cci__sisci_op {
-    cci_evq_event_t event; /* first */
-    cci_list_t node;       /* in its link, in the order of the calls */
-    cci_list_t sibling;    /* in its connection, likewise */
-    struct cci__sisci_conn *conn;
-    struct cci__sisci_item *item; /* what is not in the ring yet */
-    uint64_t deadline_ns;         /* 0: the next look at the clock says */
-    uint32_t start, end, word;    /* the record */
-    int status;
-    uint8_t posted, blocking, has_record;
-    uint8_t done;      /* blocking: it is over; else its event is the first that tells of CCI_ERR_RNR */
-    uint8_t withdrawn; /* the peer was asked not to deliver it */
-} cci__sisci_op;
-
-/* What waits for the ring. */
-typedef struct cci__sisci_item {
-    struct cci__sisci_item *next;
-    struct cci__sisci_conn *conn;
-    cci__sisci_op *op;
-    const uint8_t *data; /* the program's with CCI_FLAG_NO_COPY, or `buffer` */
-    uint8_t *buffer;
-    uint32_t length;
-    uint8_t is_rma, is_read, has_message, dead, is_shared;
-    uint8_t slots; /* that wait for an answer */
-    uint8_t is_wake;
-    int status;
-    uint64_t local_key, remote_key, local_offset, remote_offset, rma_length, begun, check;
-    uint64_t deadline_ns; /* of a silent one, as in an operation */
-    uint64_t token;       /* the connection's; when it has another by now, nobody wants the item */
-    uint32_t local_region, remote_region;
-    uint8_t width, operation; /* of an atomic: local_offset is the operand, local_key what to compare with */
-    uint64_t *previous;
-} cci__sisci_item;
-
-/* An event that waits for the program. */
-typedef struct cci__sisci_event {
-    cci_evq_event_t event; /* first */
-    uint64_t token;        /* as in an item */
-} cci__sisci_event;
-
-typedef struct cci__sisci_conn {
-    /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
-    cci_conn_t conn;
-    /* What each message needs lies in the line in which that ends. */
-    struct cci__sisci_link *link;
-    uint32_t silent_mark, silent_end; /* silent messages up to the mark have until conn.deadline_ns; 0: to be set */
-    uint8_t closing;                  /* the program has closed it */
-    uint8_t ended;                    /* one side has given it up: what still comes is dropped */
-    uint8_t skips;                    /* the peer has withdrawn a message: what comes is dropped until it resumes */
-    uint8_t unready;        /* ordered: messages were withdrawn, and the program has not heard of the first yet */
-    uint32_t mark;          /* end of the record that asks whether the peer is there; consumed when it was closed */
-    cci_list_t asked;       /* server: in its link's `asked`; open: in `silent`; broken: in the endpoint's `ending` */
-    cci_list_t *ops;        /* its oldest operation, from which the others hang; NULL: there is none */
-    cci_list_t node;        /* in its link's `owing` */
-    cci_evq_event_t *event; /* kept for the outcome of connect or accept */
-    /* Client: what the request has, and room for the answer; server: what the answer has; both behind a
-     * cci_conn_answer_t. Multicast: the group. */
-    void *data;
-    uint32_t before, after; /* connections of the same link */
-    int16_t end_status;     /* of the event about its end */
-    uint16_t data_len;
-    uint8_t owes; /* a record's type */
-    uint8_t cancelled, pinged;
-    uint8_t waits;        /* client: the server is busy, and will be asked again */
-    uint8_t is_over;      /* broken, and nothing of it will come any more */
-    uint8_t reserved[15]; /* four lines */
-} cci__sisci_conn;
-#define CCI__SISCI_UNREADY 1u /* in `unready`: so it is */
-#define CCI__SISCI_MARKED 2u  /* an event that waits tells the program of it */
-
-enum {                      /* states of a link */
-       CCI__SISCI_KNOCKING, /* client: connects to the door */
-       CCI__SISCI_WAITING,  /* client: has left its hello */
-       CCI__SISCI_JOINING,  /* connects to the peer's inbox and its interrupt */
-       CCI__SISCI_READY,    /* nobody else can connect to its inbox; waits until the peer is as far */
-       CCI__SISCI_OPEN,
-       CCI__SISCI_LOST
-};
-
-/* What callbacks tell: they only set these. */
-typedef struct cci__sisci_news {
-    int door, attached, out, marks; /* 1: connected, -1: failed or lost */
-} cci__sisci_news;
-
-/* What callbacks of an adapter's library set, in threads of that library. */
-enum {
-    CCI__SISCI_IN_JOINED = 1,
-    CCI__SISCI_IN_LOST = 2,
-    CCI__SISCI_OUT_LOST = 4,
-    CCI__SISCI_DOOR_LOST = 8,
-    CCI__SISCI_DOWN = 16,
-    CCI__SISCI_UP = 32
-};
-#define CCI__SISCI_NEWS 0xffffffu
-#define CCI__SISCI_TAGS 256u
-
-/* What a link has when it leads through an adapter. Then link->out is a copy of the peer's inbox in our memory:
- * whatever is written there is stored in the peer's afterwards, and once more when the adapter has lost it on the
- * way. A callback may come when its object is gone: so mirrors live as long as the device, and callbacks name the
- * generation in the low bits of their argument. */
-typedef struct cci__sisci_mirror {
-    uint32_t news; /* a byte of generation, and what has happened */
-    struct cci__sisci_mirror *next;
-    struct cci__sisci_port *port;
-    cci__sci_local_segment_t left; /* could not be removed yet */
-    cci__sci_sequence_t sequence;
-    uint8_t *map, *memory;
-    size_t size_bytes;
-    uint64_t check_ns;
-    int stored; /* since the adapter was last asked whether it has lost anything */
-    int paused; /* nothing is stored until the way is open again: `down` says that we will be told */
-    int down;
-} cci__sisci_mirror;
-
-/* An adapter's device, with all that callbacks may reach. It is closed when peers have let go of what was theirs. */
-typedef struct cci__sisci_port {
-    struct cci__sisci_port *next;
-    const cci__sci_provider *sci;
-    cci__sci_desc_t sd;
-    cci__sci_local_interrupt_t interrupt;
-    cci__sisci_mirror *unused, *left;
-    uint64_t retry_ns; /* when what is left is looked at again */
-    int bell;          /* an eventfd: callbacks write to it */
-} cci__sisci_port;
-
-typedef struct cci__sisci_slot {
-    cci__sisci_item *item;
-    uint64_t number; /* that is awaited; 0: free */
-    uint64_t at;     /* offset in the RMA */
-    uint32_t length;
-} cci__sisci_slot;
-
-/* A registration of memory that peers can map, as its owner shows it to them: in the register, which they can't write
- * to. It proves to who has the handle that it is valid, and does not give its key away. */
-typedef struct cci__sisci_entry {
-    uint64_t check; /* made of the key; 0: there is none */
-    uint64_t offset, length;
-    uint32_t block, flags; /* the number of a segment */
-} cci__sisci_entry;
-
-/* Memory of cci_rma_alloc(): a segment. */
-typedef struct cci__sisci_shared {
-    struct cci__sisci_shared *next;
-    cci__sci_local_segment_t segment;
-    cci__sci_map_t map;
-    uint8_t *base;
-    uint32_t size, id;
-} cci__sisci_shared;
-
-/* A segment of the peer's that is mapped, or will be. */
-typedef struct cci__sisci_view {
-    struct cci__sisci_link *link;
-    cci__sci_remote_segment_t segment;
-    cci__sci_map_t map;
-    uint8_t *base; /* NULL: not yet */
-    uint32_t id, size, turn;
-    int news; /* 1: connected, -1: failed or lost */
-    uint8_t is_writable;
-} cci__sisci_view;
-
-/* What a link has of the peer's memory; there is none before the first RMA that may need it. */
-typedef struct cci__sisci_views {
-    cci__sisci_view registry, block[CCI__SISCI_VIEWS];
-    uint32_t turn, number, connecting; /* turn counts RMAs, number counts questions */
-    int is_asking;
-    uint64_t key; /* of the registration that was asked about last */
-    int is_refused;
-    uint32_t pause; /* RMAs before the next question, after one that led to nothing */
-} cci__sisci_views;
-
-/* What a peer may connect to, for as long as the registration is there that says so. */
-typedef struct cci__sisci_permit {
-    uint32_t id, region;
-    uint64_t key;
-    cci__sci_access access;
-} cci__sisci_permit;
-
-/* A link by the number of its bit in the door. */
-typedef struct cci__sisci_mark {
-    struct cci__sisci_link *link; /* NULL: the number is free */
-    uint32_t next_free;
-} cci__sisci_mark;
-
-typedef struct cci__sisci_link {
-    /* What a look at it needs, and what each message does: few lines of the cache, since there may be thousands of
-     * links. */
-    cci_list_t node; /* in hot or cold */
-    uint8_t *in, *in_ring;
-    uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
-    uint8_t is_busy;                    /* there may be more to do than to look whether something has come: bits */
-    uint8_t batch;                      /* records taken at a time */
-    uint8_t is_hot;
-    uint8_t is_watched;    /* the peer marks the link with what it stores next */
-    cci_list_t due;        /* in `due`: there is something to acknowledge */
-    struct cci__sisci *ep; /* the second line */
-    uint8_t *out, *out_ring;
-    uint32_t out_lines, head, freed, swept;
-    cci__sisci_mirror *mirror; /* or NULL */
-    cci__sisci_item *items, **items_tail;
-    cci_list_t owing;             /* the third */
-    cci_list_t ops, silent;       /* silent: connections with silent messages under way */
-    struct cci__sisci_conn *last; /* that a message came for */
-    int state;
-    uint32_t peer_disconnects;
-    cci_list_t timed; /* in `timed` or `fresh`: something is under way that has a deadline */
-    /* the word that we have stored for the peer; the last of the peer's that we have obeyed */
-    uint32_t watch, watched;
-    cci__sisci_door *peer_door; /* where we mark the link */
-    uint32_t peer_mark;         /* the number of its bit there */
-    int peer_sleeps, told;      /* the peer may want interrupts; it knows that we sleep */
-    uint32_t idle_rounds, stalled;
-    uint8_t is_fresh; /* in `fresh` instead of `timed` */
-    uint8_t begins;   /* nothing was under way before that */
-    uint8_t renews;   /* something of any age has its time anew */
-    cci__sisci_views *views;
-    /* What is rarer. */
-    cci_list_t notify;            /* in `notify`: something was stored that the peer may be waiting for */
-    cci_list_t step;              /* in `steps`: to be looked at with the device */
-    cci_list_t stuck;             /* in `stuck`: its next record waits for what the program holds */
-    cci_list_t idle;              /* in `idle`: a client's, without connections */
-    struct cci__sisci_link *same; /* the next in its bucket of `servers` */
-    void *memory;                 /* in which the link begins with a line */
-    int is_client;
-    int is_over; /* lost, and all that had come is taken */
-    cci__sisci_news news;
-    uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
-    uint32_t peer_node, service, in_id, out_id, conn_count, held;
-    uint64_t *hello;           /* at the door */
-    uint64_t name;             /* of the server's service, as the door says */
-    int knows_name;            /* has it said so? */
-    char owner[CCI__SCI_NAME]; /* of the door */
-    /* SISCI */
-    cci__sci_local_segment_t in_segment;
-    cci__sci_remote_segment_t out_segment, door_segment, marks_segment;
-    cci__sci_map_t in_map, out_map, door_map, marks_map;
-    uint32_t mark;      /* the number of its bit in our door */
-    int is_due_to_tell; /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
-    cci__sci_remote_interrupt_t interrupt;
-    int knocks;           /* an interrupt is due as soon as it is connected */
-    cci__sisci_card card; /* the peer's, checked */
-    int vm;               /* process_vm works */
-    int is_foreign;       /* the peer is another user, let in by the group */
-    cci__sisci_permit permit[CCI__SISCI_PERMITS];
-    uint32_t permits;
-    /* sending */
-    uint8_t *out_blocks, *out_slots;
-    uint32_t returned, free_count;
-    uint8_t free_block[CCI__SISCI_BLOCKS];
-    uint32_t disconnects; /* that we have made */
-    cci_list_t asked;
-    uint32_t conns; /* the first of all of them */
-    cci__sisci_slot slot[CCI__SISCI_SLOTS];
-    uint64_t slot_number;
-    /* receiving */
-    uint8_t *in_blocks, *in_slots;
-    uint32_t given_back;
-    int is_answering;            /* the record that waits was looked at, and its answer has no space in the ring */
-    uint64_t stalled_ns;         /* when the peer was last seen to have no buffer for what we sent */
-    uint32_t stall_seen;         /* what it had said of that then */
-    cci__sisci_item *fresh_item; /* the first that has no deadline yet, and all behind it */
-    uint8_t block_held[CCI__SISCI_BLOCKS];
-} cci__sisci_link;
-#define CCI__SISCI_HAS_WORK 1u /* in `is_busy` */
-#define CCI__SISCI_IS_DUE 2u   /* only to acknowledge, which the next record does too */
-
-/* A multicast connection: its place in the memory of a group, which is a broadcast segment:
- *
- *      next 0        number of the next message: who adds one to it has that number
- *      receivers 64  those who may sleep
- *      slots 4096    message n is in slot n modulo their count
- *
- * All zeros are a good beginning. Nobody waits for anybody: a sender whose slot another one is still writing to
- * takes the next number, and a receiver that is too slow loses what was overwritten. */
-typedef struct cci__sisci_group {
-    struct cci__sisci_group *next;
-    cci__sisci_conn *conn;
-    cci__sci_local_segment_t segment;
-    cci__sci_map_t map;
-    uint8_t *base; /* NULL: not in the group yet */
-    uint64_t retry_ns;
-    uint32_t id;
-    /* receiving */
-    uint64_t tail;                         /* all before were taken, or are lost */
-    uint8_t taken[CCI__SISCI_GROUP_SLOTS]; /* of those from there on */
-    uint32_t place;                        /* among the receivers, from 1 on; 0: there was none free */
-    int told, stalled;                     /* told: senders know that we sleep */
-    /* sending */
-    cci__sci_remote_interrupt_t bell[CCI__SISCI_RECEIVERS];
-    uint32_t bell_of[CCI__SISCI_RECEIVERS]; /* what they are connected to */
-    uint8_t rings[CCI__SISCI_RECEIVERS];    /* as soon as it is connected */
-    uint64_t words[CCI__SISCI_GROUP_BYTES / 8];
-} cci__sisci_group;
-
-typedef struct cci__sisci_receiver {
-    uint32_t interrupt; /* its number and one; 0: nobody */
-    uint32_t sleeps;
-} cci__sisci_receiver;
-
-typedef struct cci__sisci_group_slot {
-    uint64_t number; /* of message n: 2n + 1 while it is being written, 2n + 2 then; 0: never used */
-    uint64_t check;  /* of all that was written, once the slot was taken from a sender that may go on writing */
-    uint32_t length, was_stolen;
-    uint64_t unused[5];
-    uint64_t words[CCI__SISCI_GROUP_BYTES / 8];
-} cci__sisci_group_slot;
-
-typedef struct cci__sisci_memory {
-    struct cci__sisci_memory *next;
-} cci__sisci_memory;
-
-typedef struct cci__sisci {
-    cci__endpoint_t base; /* first */
-    /* What most calls need lies here, and in the next lines. */
-    uint8_t is_sleeper;
-    uint8_t is_asked; /* somebody waits for an acknowledgement */
-    uint8_t is_short; /* something that has come waits for what the program holds */
-    int returned;     /* the program has returned something meanwhile */
-#ifndef CCI_NO_THREADS
-    int lock;
-#endif
-    cci__sisci_link *only; /* what a poll has to look at, if that is one link */
-    cci_list_t notify, timed, due, hot, cold;
-    uint32_t rounds, given, hot_count, handshakes;
-    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
-    cci_evq_fifo_t received;
-    cci_evq_event_t *free_ops;
-#ifndef CCI_NO_WAKE
-    uint32_t wake_word; /* CCI__SISCI_WAKE while a message is posted that was sent with CCI_FLAG_WAKE, or 0 */
-#endif
-    cci__sisci_group *groups;
-    cci__sisci_port *port; /* of an adapter's library, or NULL */
-    cci__sisci_door *door;
-    cci__sisci_mark *marks; /* our links by their numbers */
-    /* mark_at: the word of the door where the next look begins */
-    uint32_t mark_count, mark_capacity, mark_free, mark_at;
-    int sleeping;
-    cci_list_t steps, stuck, idle;
-    cci_list_t fresh;         /* links on which something is new that has no deadline yet */
-    uint64_t due_ns, walk_ns; /* nothing of those in `timed` is due earlier; all of them are looked at again */
-    uint64_t armed_ns, scan_ns, idle_ns, look_ns;
-    /* What is rarer. */
-    void *allocation; /* in which the endpoint begins with a line */
-    cci__sisci_device device;
-    uint64_t probe;
-    const cci__sci_provider *sci; /* the table of functions and flags */
-    cci__sci_desc_t sd;
-    uint32_t adapter, node, paused;
-    cci__sci_local_segment_t door_segment;
-    cci__sci_map_t door_map;
-    uint32_t service, hellos, answers, interrupt_number;
-    cci__sci_local_interrupt_t interrupt;
-    int epoll, self, timer, armed_readable;
-    uint32_t rma_calls, stride, send_total;
-    uint32_t op_made, item_made, recv_made, control_made; /* all of these grow in slabs when they are first needed */
-    uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
-    cci_rma_table_t rma;
-    cci_rma_region_t *regions;
-    /* the register, made with the first memory of cci_rma_alloc(), and that memory */
-    cci__sisci_shared registry, *shared;
-    uint64_t mapped_bytes; /* moved without a copy */
-    uint32_t group_count;
-    cci__sisci_link **servers; /* links to servers by node and service, in 2^n buckets */
-    uint32_t server_buckets, server_count;
-    cci_list_t ending;     /* connections that have ended, which the program is to be told of */
-    uint32_t answers_kept; /* to be sent */
-    cci__sisci_item *free_items;
-    cci__sisci_memory *memory;
-    int thread_sleeps;
-} cci__sisci;
-
-/* Held for a moment only, and rarely wanted by two: half as dear as a mutex. */
-#ifndef CCI_NO_THREADS
-static void cci__sisci_contend(cci__sisci *ep) {
-    uint32_t tries = 0;
-    while (CCI__UNLIKELY(__atomic_exchange_n(&ep->lock, 1, __ATOMIC_ACQUIRE))) {
-        while (__atomic_load_n(&ep->lock, __ATOMIC_RELAXED))
-            if (++tries > 100) (void)sched_yield();
-    }
-}
-#endif
-
-static inline void cci__sisci_lock(cci__sisci *ep) {
-#ifndef CCI_NO_THREADS
-#ifdef CCI__IS_ALONE
-    if (CCI__IS_ALONE) {
-        __atomic_store_n(&ep->lock, 1, __ATOMIC_RELAXED);
-        return;
-    }
-#endif
-    cci__sisci_contend(ep);
-#else
-    (void)ep;
-#endif
-}
-
-static inline void cci__sisci_unlock(cci__sisci *ep) {
-#ifndef CCI_NO_THREADS
-    __atomic_store_n(&ep->lock, 0, __ATOMIC_RELEASE);
-#else
-    (void)ep;
-#endif
-}
-
-/* Where in memory that is larger by a line the next line begins. */
-static void *cci__sisci_align(void *memory) {
-    return (uint8_t *)memory + (CCI__SISCI_LINE - ((uintptr_t)memory & (CCI__SISCI_LINE - 1)));
-}
-
-/* Memory that lives as long as the endpoint, aligned to 64 bytes. */
-static void *cci__sisci_memory_of(cci__sisci *ep, size_t size) {
-    uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
-    cci__sisci_memory *block = (cci__sisci_memory *)(void *)bytes;
-    if (!bytes) return NULL;
-    block->next = ep->memory;
-    ep->memory = block;
-    return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
-}
-
-static void cci__sisci_close_fd(int fd) {
-    if (fd >= 0) close(fd);
-}
-
-static int cci__sisci_is_sleeper(const cci__sisci *ep) {
-    return ep->is_sleeper;
-}
-
-/* ---- words in shared memory ---- */
-
-static uint32_t cci__sisci_load(const void *p) {
-    return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
-}
-
-static void cci__sisci_store(void *p, uint32_t value) {
-    __atomic_store_n((uint32_t *)p, value, __ATOMIC_RELEASE);
-}
-
-static uint64_t cci__sisci_load_long(const void *p) {
-    return __atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE);
-}
-
-static void cci__sisci_store_long(void *p, uint64_t value) {
-    __atomic_store_n((uint64_t *)p, value, __ATOMIC_RELEASE);
-}
-
-/* ---- marks: links that are to be looked at ----
- *
- * A link to which nothing happens is not looked at. Before its owner turns away it stores a new word in the peer's
- * inbox, `watch`, of which the lowest bit says whether acknowledgements count too. The peer compares that word,
- * which lies in its own memory, with the last that it has obeyed: when they differ it sets the link's bit in the
- * owner's door, once. Where neither side sleeps there is no fence between what is stored and the word that is read,
- * so in a window of nanoseconds a mark can be missed: a link is looked at in another call after the word was stored,
- * and all links are in turn. A sleeper's peers do have a fence. Any peer can set or clear bits of others, which
- * costs these no more than that. */
-
-/* The owner of the inbox where something was stored wants to know of it. */
-static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t watch, int is_record) {
-    return watch != link->watched && (is_record || (watch & 1));
-}
-
-static void cci__sisci_set_mark(cci__sisci_link *link, uint32_t watch) {
-    link->watched = watch;
-    (void)__atomic_fetch_or(&link->peer_door->marks[link->peer_mark / 64], UINT64_C(1) << (link->peer_mark & 63),
-                            __ATOMIC_SEQ_CST);
-}
-
-/* The peer may be waiting for what was just stored: it is told, at the end of the call if it may sleep. */
-static inline void cci__sisci_touch_for(cci__sisci_link *link, int is_record) {
-    if (CCI__UNLIKELY(link->peer_sleeps)) {
-        link->is_due_to_tell |= 1 + is_record;
-        if (cci__list_empty(&link->notify)) cci__list_append(&link->ep->notify, &link->notify);
-    } else if (CCI__LIKELY(link->in != NULL)) {
-        uint32_t watch =
-            __atomic_load_n((const uint32_t *)(const void *)(link->in + CCI__SISCI_AT_WATCH), __ATOMIC_RELAXED);
-        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer_door)
-            cci__sisci_set_mark(link, watch);
-    }
-}
-
-/* For a record, and for what the peer asked for only if it waits for it. */
-static inline void cci__sisci_touch(cci__sisci_link *link) {
-    cci__sisci_touch_for(link, 1);
-}
-
-static inline void cci__sisci_touch_lightly(cci__sisci_link *link) {
-    cci__sisci_touch_for(link, 0);
-}
-
-/* The link is looked at when the device is, until it wants nothing more from there: then news bring it back. */
-static void cci__sisci_attend(cci__sisci_link *link) {
-    if (cci__list_empty(&link->step)) cci__list_append(&link->ep->steps, &link->step);
-}
-
-static void cci__sisci_settle_down(cci__sisci_link *link) {
-    if (!link->mirror && !link->knocks) /* callbacks of a library come in other threads, and only set flags */
-        cci__list_remove(&link->step);
-}
-
-/* ---- through an adapter: the peer's inbox and its copy ---- */
-
-/* Stores what is in our copy of the peer's inbox, by whole words: offset and size are multiples of 4. */
-static void cci__sisci_copy_far(const cci__sisci_mirror *m, size_t at, size_t size) {
-    size_t end = at + size;
-    uint64_t two;
-    uint32_t one;
-    while (at < end) {
-        if ((at & 4) || end - at < 8) {
-            memcpy(&one, m->memory + at, sizeof one);
-            *(volatile uint32_t *)(void *)(m->map + at) = one;
-            at += sizeof one;
-        } else {
-            memcpy(&two, m->memory + at, sizeof two);
-            *(volatile uint64_t *)(void *)(m->map + at) = two;
-            at += sizeof two;
-        }
-    }
-}
-
-/* What was stored before this arrives before what is stored after it. */
-static void cci__sisci_flush_far(const cci__sisci_mirror *m) {
-    m->port->sci->call.SCIFlush(m->sequence, m->port->sci->flag.FLUSH_CPU_BUFFERS_ONLY);
-}
-
-/* Bytes that a record or a word tells of, which comes next and flushes them. */
-static void cci__sisci_push(cci__sisci_link *link, const void *from, size_t size) {
-    cci__sisci_mirror *m = link->mirror;
-    if (m && !m->paused) cci__sisci_copy_far(m, (size_t)((const uint8_t *)from - m->memory), (size + 7) & ~(size_t)7);
-}
-
-/* A record: its first word when all else is there. */
-static void cci__sisci_push_record(cci__sisci_link *link, const uint8_t *record, uint32_t lines) {
-    cci__sisci_mirror *m = link->mirror;
-    size_t at = (size_t)(record - m->memory);
-    if (m->paused) return;
-    cci__sisci_copy_far(m, at + 4, (size_t)lines * CCI__SISCI_LINE - 4);
-    cci__sisci_flush_far(m);
-    cci__sisci_copy_far(m, at, 4);
-    cci__sisci_flush_far(m);
-    m->stored = 1;
-}
-
-/* Stores all of it, in the same order. What had arrived before is overwritten with what it is. */
-static void cci__sisci_push_all(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    size_t ring = CCI__SISCI_AT_RING, blocks = (size_t)(link->out_blocks - link->out), at;
-    cci__sisci_copy_far(m, blocks, m->size_bytes - blocks);
-    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE)
-        cci__sisci_copy_far(m, at + 4, CCI__SISCI_LINE - 4);
-    cci__sisci_flush_far(m);
-    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE) cci__sisci_copy_far(m, at, 4);
-    cci__sisci_copy_far(m, CCI__SISCI_AT_ACK, ring - CCI__SISCI_AT_ACK);
-    cci__sisci_flush_far(m);
-}
-
-static void cci__sisci_pause(cci__sisci_link *link) {
-    if (!link->mirror->paused) {
-        link->mirror->paused = 1;
-        link->ep->paused++;
-    }
-}
-
-/* Has all arrived? Waits until it has, a microsecond or two. */
-static int cci__sisci_has_arrived(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    m->stored = 0;
-    return m->port->sci->call.SCICheckSequence(m->sequence, 0, &error) == CCI__SCI_SEQ_OK && error == CCI__SCI_ERR_OK;
-}
-
-/* Sees that the word arrives that says that we sleep. The answer to a load comes after all that the peer had stored
- * when it did not see that word: then we see that. 0: the way has closed. */
-static int cci__sisci_confirm_sleep(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    if (m->paused || !m->stored) return 1;
-    if (!cci__sisci_has_arrived(link)) {
-        cci__sisci_pause(link);
-        return 0;
-    }
-    m->port->sci->call.SCIFlushReadBuffers(m->sequence);
-    (void)*(volatile uint32_t *)(void *)(m->map + CCI__SISCI_AT_SLEEP);
-    return 1;
-}
-
-/* Is the way open again? Then all that may have been lost is stored once more. */
-static void cci__sisci_resume(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (m->port->sci->call.SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK)
-        return;
-    cci__sisci_push_all(link);
-    if (!cci__sisci_has_arrived(link)) return;
-    m->paused = 0;
-    link->ep->paused--;
-    m->stored = 1; /* the word that says that we sleep, perhaps */
-    (void)cci__sisci_confirm_sleep(link);
-    cci__sisci_touch(link);
-}
-
-/* Stores a word of the peer's inbox that is not in the ring. */
-static void cci__sisci_tell(cci__sisci_link *link, size_t at, uint32_t value) {
-    cci__sisci_store(link->out + at, value);
-    if (CCI__UNLIKELY(link->mirror != NULL) && !link->mirror->paused) {
-        cci__sisci_copy_far(link->mirror, at, 4);
-        cci__sisci_flush_far(link->mirror);
-        link->mirror->stored = 1;
-    }
-}
-
-/* The same with two words, and after what they tell of. */
-static void cci__sisci_tell_long(cci__sisci_link *link, size_t at, uint64_t value) {
-    cci__sisci_store_long(link->out + at, value);
-    if (link->mirror && !link->mirror->paused) {
-        cci__sisci_flush_far(link->mirror);
-        cci__sisci_copy_far(link->mirror, at, sizeof value);
-        cci__sisci_flush_far(link->mirror);
-        link->mirror->stored = 1;
-    }
-}
-
-/* ---- an adapter's library: its callbacks, and what it lets go of late ---- */
-
-static void cci__sisci_ring(const cci__sisci_port *port) {
-    uint64_t one = 1;
-    ssize_t n = write(port->bell, &one, sizeof one);
-    (void)n; /* it rings already */
-}
-
-static cci__sci_callback_action_t cci__sisci_note(void *arg, uint32_t set, uint32_t clear) {
-    uint32_t tag = (uint32_t)((uintptr_t)arg % CCI__SISCI_TAGS), was;
-    cci__sisci_mirror *m = (cci__sisci_mirror *)(void *)((char *)arg - tag);
-    was = CCI__SCI_LOAD(m->news);
-    do {
-        if (was >> 24 != tag) return CCI__SCI_CALLBACK_CONTINUE; /* that was another link */
-    } while (!__atomic_compare_exchange_n(&m->news, &was, (was & ~clear) | set, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-    cci__sisci_ring(m->port);
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-static cci__sci_callback_action_t cci__sisci_far_door(void *arg, cci__sci_remote_segment_t segment,
-                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
-    (void)segment, (void)status;
-    return reason == CCI__SCI_CB_DISCONNECT || reason == CCI__SCI_CB_LOST
-               ? cci__sisci_note(arg, CCI__SISCI_DOOR_LOST, 0)
-               : CCI__SCI_CALLBACK_CONTINUE;
-}
-
-static cci__sci_callback_action_t cci__sisci_far_out(void *arg, cci__sci_remote_segment_t segment,
-                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
-    (void)segment, (void)status;
-    switch (reason) {
-    case CCI__SCI_CB_NOT_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_DOWN, CCI__SISCI_UP);
-    case CCI__SCI_CB_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_UP, 0);
-    case CCI__SCI_CB_DISCONNECT:
-    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_OUT_LOST, 0);
-    default: return CCI__SCI_CALLBACK_CONTINUE;
-    }
-}
-
-static cci__sci_callback_action_t cci__sisci_far_in(void *arg, cci__sci_local_segment_t segment,
-                                                    cci__sci_segment_cb_reason_t reason, unsigned int node,
-                                                    unsigned int adapter, cci__sci_error_t status) {
-    (void)segment, (void)node, (void)adapter, (void)status;
-    switch (reason) {
-    case CCI__SCI_CB_CONNECT: return cci__sisci_note(arg, CCI__SISCI_IN_JOINED, 0);
-    case CCI__SCI_CB_DISCONNECT:
-    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_IN_LOST, 0);
-    default: /* when the way is closed, who stores finds out */ return CCI__SCI_CALLBACK_CONTINUE;
-    }
-}
-
-static cci__sci_callback_action_t cci__sisci_far_interrupt(void *arg, cci__sci_local_interrupt_t interrupt,
-                                                           cci__sci_error_t status) {
-    (void)interrupt, (void)status;
-    cci__sisci_ring((const cci__sisci_port *)arg);
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-/* Makes callbacks that are still under way find nobody. */
-static void cci__sisci_forget_news(cci__sisci_mirror *m) {
-    uint32_t was = CCI__SCI_LOAD(m->news);
-    CCI__SCI_STORE(m->news, (was & ~CCI__SISCI_NEWS) + CCI__SISCI_NEWS + 1);
-}
-
-static void *cci__sisci_callback_arg(cci__sisci_mirror *m) {
-    return (char *)m + (CCI__SCI_LOAD(m->news) >> 24);
-}
-
-/* Not from cci_alloc(): it may have to outlive cci_finalize(). */
-static cci__sisci_mirror *cci__sisci_take_mirror(cci__sisci_port *port) {
-    cci__sisci_mirror *m = port->unused;
-    void *memory;
-    if (m) {
-        port->unused = m->next;
-        return m;
-    }
-    if (posix_memalign(&memory, CCI__SISCI_TAGS, sizeof *m) != 0) return NULL;
-    m = (cci__sisci_mirror *)memory;
-    memset(m, 0, sizeof *m);
-    m->port = port;
-    return m;
-}
-
-static void cci__sisci_drop_mirror(cci__sisci_mirror *m) {
-    cci__sisci_forget_news(m);
-    m->next = m->port->unused;
-    m->port->unused = m;
-}
-
-/* Peers are told to go; the segment can be removed when they have. 0: not yet. */
-static int cci__sisci_remove_far(const cci__sisci_port *port, cci__sci_local_segment_t segment, uint32_t adapter) {
-    cci__sci_error_t error;
-    port->sci->call.SCISetSegmentUnavailable(segment, adapter,
-                                             port->sci->flag.NOTIFY | port->sci->flag.FORCE_DISCONNECT, &error);
-    error = CCI__SCI_ERR_OK;
-    port->sci->call.SCIRemoveSegment(segment, 0, &error);
-    return error != CCI__SCI_ERR_BUSY;
-}
-
-static void cci__sisci_remove_left(cci__sisci_port *port) {
-    cci__sisci_mirror **at = &port->left, *m;
-    port->retry_ns = cci__sci_now() + 10 * CCI__MS;
-    while ((m = *at) != NULL) {
-        cci__sci_error_t error = CCI__SCI_ERR_OK;
-        port->sci->call.SCIRemoveSegment(m->left, 0, &error);
-        if (error == CCI__SCI_ERR_BUSY) {
-            at = &m->next;
-            continue;
-        }
-        *at = m->next;
-        cci__sisci_drop_mirror(m);
-    }
-}
-
-/* Closes the device; 0 if peers still have something of it. */
-static int cci__sisci_close_port(cci__sisci_port *port) {
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (port->interrupt) {
-        port->sci->call.SCIRemoveInterrupt(port->interrupt, 0, &error);
-        if (error == CCI__SCI_ERR_BUSY) return 0;
-        port->interrupt = NULL;
-    }
-    cci__sisci_remove_left(port);
-    if (port->left) return 0;
-    error = CCI__SCI_ERR_OK;
-    if (port->sd) port->sci->call.SCIClose(port->sd, 0, &error);
-    if (error == CCI__SCI_ERR_BUSY) return 0;
-    while (port->unused) {
-        cci__sisci_mirror *m = port->unused;
-        port->unused = m->next;
-        free(m);
-    }
-    close(port->bell);
-    free(port);
-    return 1;
-}
-
-/* Devices of endpoints that are gone; the next endpoint that comes or goes tries to close them again. */
-static cci__sisci_port *cci__sisci_left_ports;
-static int cci__sisci_left_lock;
-
-static void cci__sisci_close_left_ports(cci__sisci_port *another) {
-    cci__sisci_port **at = &cci__sisci_left_ports;
-    while (__atomic_exchange_n(&cci__sisci_left_lock, 1, __ATOMIC_ACQUIRE)) (void)sched_yield();
-    if (another) {
-        another->next = cci__sisci_left_ports;
-        cci__sisci_left_ports = another;
-    }
-    while (*at) {
-        cci__sisci_port *port = *at, *next = port->next;
-        if (cci__sisci_close_port(port))
-            *at = next;
-        else
-            at = &port->next;
-    }
-    __atomic_store_n(&cci__sisci_left_lock, 0, __ATOMIC_RELEASE);
-}
-
-/* Opens an adapter's device; a status. */
-static int cci__sisci_open_port(cci__sisci *ep) {
-    cci__sisci_port *port = (cci__sisci_port *)calloc(1, sizeof *port);
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    cci__sisci_close_left_ports(NULL);
-    if (!port) return CCI_ENOMEM;
-    port->sci = ep->sci;
-    port->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (port->bell < 0) {
-        free(port);
-        return CCI_ERROR;
-    }
-    ep->port = port;
-    ep->sci->call.SCIOpen(&port->sd, ep->sci->flag.THREAD_SAFE, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        port->sd = NULL;
-        return CCI_ENODEV;
-    }
-    ep->sd = port->sd;
-    ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
-    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
-}
-
-/* The peer's inbox, mapped at link->out, gets its copy. Its first bytes are the card. 0: it can't be used. */
-static int cci__sisci_make_mirror(cci__sisci_link *link, size_t size) {
-    cci__sisci_mirror *m = link->mirror;
-    const cci__sci_functions *call = &m->port->sci->call;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    m->map = link->out;
-    m->size_bytes = size;
-    m->memory = NULL;
-    link->out = NULL;
-    if (memory == MAP_FAILED) return 0;
-    call->SCICreateMapSequence(link->out_map, &m->sequence, 0, &error);
-    if (error != CCI__SCI_ERR_OK) m->sequence = NULL;
-    if (!m->sequence || call->SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
-        (void)munmap(memory, size);
-        return 0;
-    }
-    m->memory = link->out = (uint8_t *)memory;
-    return 1;
-}
-
-static void cci__sisci_free_mirror(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    cci__sci_error_t error;
-    if (!m) return;
-    if (m->sequence) {
-        m->port->sci->call.SCIRemoveSequence(m->sequence, 0, &error);
-        m->sequence = NULL;
-    }
-    if (m->memory) (void)munmap(m->memory, m->size_bytes);
-    link->ep->paused -= (uint32_t)m->paused;
-    m->memory = m->map = NULL;
-    m->stored = m->paused = m->down = 0;
-}
-
-/* The adapter can't reach the peer for the time being, or can again; or both since the last look. */
-static void cci__sisci_suspend(cci__sisci_link *link, uint32_t bits) {
-    cci__sisci *ep = link->ep;
-    uint32_t index = link->conns;
-    while (index != CCI__CONN_NONE) {
-        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
-        index = conn->after;
-        if (conn->closing) continue;
-        if (bits & CCI__SISCI_DOWN) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 1);
-        if (bits & CCI__SISCI_UP) (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 0);
-    }
-}
-
-/* Takes what callbacks have told. */
-static void cci__sisci_take_news(cci__sisci_link *link) {
-    cci__sisci_mirror *m = link->mirror;
-    uint32_t bits = CCI__SCI_LOAD(m->news) & CCI__SISCI_NEWS;
-    if (bits == 0) return;
-    (void)__atomic_fetch_and(&m->news, ~bits, __ATOMIC_ACQ_REL);
-    link->news.attached = bits & CCI__SISCI_IN_LOST ? -1 : bits & CCI__SISCI_IN_JOINED ? 1 : link->news.attached;
-    link->news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->news.out;
-    link->news.door = bits & CCI__SISCI_DOOR_LOST ? -1 : link->news.door;
-    if (bits & (CCI__SISCI_DOWN | CCI__SISCI_UP)) cci__sisci_suspend(link, bits);
-    if (bits & CCI__SISCI_DOWN) {
-        m->down = 1;
-        if (m->memory) cci__sisci_pause(link);
-    }
-    if (bits & CCI__SISCI_UP) {
-        m->down = 0;
-        m->check_ns = 0;
-    }
-}
-
-/* Asks the adapter now and then whether stores were lost, and stores them again. */
-static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
-    cci__sisci_mirror *m = link->mirror;
-    cci__sisci_take_news(link);
-    if (!m->memory || m->check_ns > now_ns || !(m->stored || m->paused)) return;
-    m->check_ns = now_ns + 2 * CCI__MS;
-    if (m->down)
-        cci__sisci_pause(link);
-    else if (m->paused)
-        cci__sisci_resume(link);
-    else if (!cci__sisci_has_arrived(link))
-        cci__sisci_pause(link);
-}
-
-/* ---- the provider: what the software and an adapter's library do not do alike ---- */
-
-static int cci__sisci_open_sd(cci__sisci *ep) {
-    cci__sci_options options;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (ep->sci != &cci__sci_software) return cci__sisci_open_port(ep);
-    memset(&options, 0, sizeof options);
-    options.directory = ep->device.directory[0] ? ep->device.directory : NULL;
-    options.group = ep->device.group[0] ? ep->device.group : NULL;
-    options.caller_progress = 1;
-    ep->sd = cci__sci_open(&options, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        ep->sd = NULL;
-        return error == CCI__SCI_ERR_ACCESS ? CCI_ENODEV : CCI_ERROR;
-    }
-    ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
-    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
-}
-
-/* What peers wake this endpoint with. */
-static int cci__sisci_make_interrupt(cci__sisci *ep) {
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (ep->port) {
-        ep->sci->call.SCICreateInterrupt(ep->sd, &ep->port->interrupt, ep->adapter, &ep->interrupt_number,
-                                         cci__sisci_far_interrupt, ep->port, ep->sci->flag.USE_CALLBACK, &error);
-        if (error != CCI__SCI_ERR_OK) ep->port->interrupt = NULL;
-        return error == CCI__SCI_ERR_OK;
-    }
-    ep->sci->call.SCICreateInterrupt(ep->sd, &ep->interrupt, ep->adapter, &ep->interrupt_number, NULL, NULL, 0, &error);
-    if (error != CCI__SCI_ERR_OK) ep->interrupt = NULL;
-    return error == CCI__SCI_ERR_OK;
-}
-
-/* Those who are connected to it are told by the end of the device. */
-static void cci__sisci_close_sd(cci__sisci *ep) {
-    cci__sci_error_t error;
-    uint32_t i;
-    if (ep->port) {
-        cci__sisci_close_left_ports(ep->port);
-        return;
-    }
-    for (i = 0; ep->interrupt && i < 1000; i++) {
-        ep->sci->call.SCIRemoveInterrupt(ep->interrupt, 0, &error);
-        if (error != CCI__SCI_ERR_BUSY) break;
-        cci__sci_lock(ep->sd);
-        cci__sci_end_connections(&ep->interrupt->served, 0, 0);
-        cci__sci_unlock(ep->sd);
-    }
-    if (ep->sd) {
-        ep->sci->call.SCIClose(ep->sd, 0, &error);
-        CCI_ASSERT(error == CCI__SCI_ERR_OK);
-    }
-}
-
-/* The descriptors by which a sleeper learns of events, -1 where there is none. */
-static void cci__sisci_event_fds(const cci__sisci *ep, int *fds) {
-    fds[0] = ep->port ? ep->port->bell : cci__sci_interrupt_fd(ep->interrupt);
-    fds[1] = ep->port ? -1 : cci__sci_fd(ep->sd);
-}
-
-/* Interrupts have been heard of. */
-static void cci__sisci_take_interrupts(cci__sisci *ep) {
-    if (ep->port) {
-        uint64_t ignored;
-        ssize_t n = read(ep->port->bell, &ignored, sizeof ignored);
-        (void)n;
-        return;
-    }
-    (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->interrupt));
-}
-
-/* Lets callbacks tell their news. Those of a library come whenever they like. */
-static void cci__sisci_hear(cci__sisci *ep) {
-    if (ep->port) {
-        if (ep->port->left && ep->port->retry_ns <= cci__sci_now()) cci__sisci_remove_left(ep->port);
-        return;
-    }
-    cci__sci_progress(ep->sd, 0);
-}
-
-/* As below: with a library's flags we would not learn the number. */
-static cci__sci_error_t cci__sisci_make_far_segment(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id,
-                                                    size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
-    unsigned int flags = callback ? ep->sci->flag.USE_CALLBACK : 0u, tries;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    for (tries = 0; tries < 16; tries++) {
-        uint32_t number = *id ? *id : (uint32_t)cci__sci_random() | 1;
-        ep->sci->call.SCICreateSegment(ep->sd, segment, number, (unsigned int)size, callback, arg, flags, &error);
-        if (error == CCI__SCI_ERR_OK) {
-            *id = number;
-            return error;
-        }
-        if (*id || error != CCI__SCI_ERR_SEGMENTID_USED) break;
-    }
-    *segment = NULL;
-    return error;
-}
-
-/* Makes a segment; a number of 0 becomes one that is free. */
-static cci__sci_error_t cci__sisci_make_segment(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id,
-                                                size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
-    unsigned int flags = (callback ? ep->sci->flag.USE_CALLBACK : 0u) | (*id ? 0u : ep->sci->flag.AUTO_ID);
-    cci__sci_error_t error;
-    if (ep->port) return cci__sisci_make_far_segment(ep, segment, id, size, callback, arg);
-    ep->sci->call.SCICreateSegment(ep->sd, segment, *id, (unsigned int)size, callback, arg, flags, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        *segment = NULL;
-        return error;
-    }
-    *id = cci__sci_segment_id(*segment);
-    return CCI__SCI_ERR_OK;
-}
-
-/* Others may connect from now on. */
-static int cci__sisci_offer(cci__sisci *ep, cci__sci_local_segment_t segment) {
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    ep->sci->call.SCIPrepareSegment(segment, ep->adapter, 0, &error);
-    if (error == CCI__SCI_ERR_OK) ep->sci->call.SCISetSegmentAvailable(segment, ep->adapter, 0, &error);
-    return error == CCI__SCI_ERR_OK;
-}
-
-static void cci__sisci_remove_segment(cci__sisci *ep, cci__sci_local_segment_t segment) {
-    ep->sci->call.SCIRemoveSegment(segment, ep->sci->flag.FORCE_REMOVE, NULL);
-}
-
-static void cci__sisci_remove_door(cci__sisci *ep) {
-    cci__sisci_mirror *m;
-    if (!ep->port) {
-        cci__sisci_remove_segment(ep, ep->door_segment);
-    } else if (!cci__sisci_remove_far(ep->port, ep->door_segment, ep->adapter) &&
-               (m = cci__sisci_take_mirror(ep->port)) != NULL) {
-        m->left = ep->door_segment;
-        m->next = ep->port->left;
-        ep->port->left = m;
-    }
-}
-
-static void cci__sisci_remove_inbox(cci__sisci_link *link) {
-    cci__sisci *ep = link->ep;
-    cci__sisci_mirror *m = link->mirror;
-    if (!m) {
-        cci__sisci_remove_segment(ep, link->in_segment);
-        return;
-    }
-    cci__sisci_forget_news(m);
-    if (!cci__sisci_remove_far(ep->port, link->in_segment, ep->adapter)) {
-        m->left = link->in_segment;
-        m->next = ep->port->left;
-        ep->port->left = m;
-        link->mirror = NULL;
-    }
-}
-
-/* As below. The manual says both that a callback tells how an asynchronous connect ended and that it does not: so this
- * waits for the other node, but not long. */
-static int cci__sisci_connect_far(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id) {
-    cci__sisci *ep = link->ep;
-    int is_door = segment == &link->door_segment;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    ep->sci->call.SCIConnectSegment(
-        ep->sd, segment, link->peer_node, id, ep->adapter, is_door ? cci__sisci_far_door : cci__sisci_far_out,
-        cci__sisci_callback_arg(link->mirror), CCI__SISCI_CONNECT_MS, ep->sci->flag.USE_CALLBACK, &error);
-    if (error != CCI__SCI_ERR_OK) *segment = NULL;
-    *(is_door ? &link->news.door : &link->news.out) = *segment ? 1 : -1;
-    return 1;
-}
-
-/* Begins to connect; the callback says how it ended. 0: it was not possible. */
-static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id,
-                                      cci__sci_cb_remote_segment_t callback, void *arg) {
-    cci__sisci *ep = link->ep;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (ep->port) return cci__sisci_connect_far(link, segment, id);
-    ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter, callback, arg, 10000,
-                                    ep->sci->flag.USE_CALLBACK | ep->sci->flag.ASYNCHRONOUS_CONNECT, &error);
-    if (error != CCI__SCI_ERR_OK) *segment = NULL;
-    return error == CCI__SCI_ERR_OK;
-}
-
-/* Connects to an interrupt without waiting: the other side may be this very thread. */
-static cci__sci_remote_interrupt_t cci__sisci_begin_interrupt(const cci__sisci *ep, unsigned int number) {
-    cci__sci_desc_t sd = ep->sd;
-    cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
-    if (!made) return NULL;
-    cci__sci_lock(sd);
-    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
-    cci__sci_connect_later(&made->remote, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
-    if (made->remote.state == CCI__SCI_CONNECTING) { /* its state tells all: nobody waits for an event */
-        made->remote.asynchronous = 0;
-        sd->connecting--;
-    }
-    cci__sci_unlock(sd);
-    return made;
-}
-
-/* To the peer's, which is there at once or never when a library connects. */
-static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int number) {
-    cci__sisci *ep = link->ep;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (!ep->port) {
-        link->interrupt = cci__sisci_begin_interrupt(ep, number);
-        return;
-    }
-    ep->sci->call.SCIConnectInterrupt(ep->sd, &link->interrupt, link->peer_node, ep->adapter, number,
-                                      CCI__SISCI_CONNECT_MS, 0, &error);
-    link->interrupt = error == CCI__SCI_ERR_OK ? link->interrupt : NULL;
-}
-
-/* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
-static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
-    if (link->ep->port || !link->interrupt) return link->interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
-    return CCI__SCI_LOAD(link->interrupt->remote.state);
-}
-
-/* Interrupts the peer, as soon as that is possible. */
-static void cci__sisci_wake_peer(cci__sisci_link *link) {
-    link->knocks = link->interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
-    if (link->knocks) cci__sisci_attend(link);
-    if (link->interrupt && !link->knocks) {
-        cci__sci_error_t error;
-        if (link->mirror && link->mirror->sequence) /* interrupts may overtake stores */
-            link->ep->sci->call.SCIStoreBarrier(link->mirror->sequence, 0);
-        link->ep->sci->call.SCITriggerInterrupt(link->interrupt, 0, &error);
-    }
-}
-
-/* Is the process that the card names the one at the other end of the channel, and the same user's? Else a peer could
- * make us write to somebody else. */
-static int cci__sisci_is_owner(const cci__sisci_link *link) {
-    cci__sci_desc_t sd = link->ep->sd;
-    cci__sci_ucred who;
-    socklen_t length = sizeof who;
-    int is_owner;
-    if (link->ep->port) return 0; /* its memory is another node's */
-    memset(&who, 0, sizeof who);
-    cci__sci_lock(sd);
-    is_owner = link->out_segment->remote.peer &&
-               getsockopt(link->out_segment->remote.peer->fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
-               who.pid > 0 && (uint32_t)who.pid == link->card.pid && who.uid == geteuid();
-    cci__sci_unlock(sd);
-    return is_owner;
-}
-
-/* Who has the door that a client knocks at. */
-static void cci__sisci_note_owner(cci__sisci_link *link) {
-    if (!link->ep->port) memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
-}
-
-/* Both inboxes are mapped, and nobody else will connect to ours: the descriptors of their memory are needed no more. */
-static void cci__sisci_save_descriptors(cci__sisci_link *link) {
-    if (link->ep->port) return;
-    cci__sci_lock(link->ep->sd);
-    cci__sisci_close_fd(link->in_segment->served.fd);
-    cci__sisci_close_fd(link->out_segment->remote.fd);
-    link->in_segment->served.fd = link->out_segment->remote.fd = -1;
-    cci__sci_unlock(link->ep->sd);
-}
-
-/* What is mapped needs no descriptor. */
-static void cci__sisci_save_descriptor(cci__sci_remote_segment_t segment) {
-    cci__sci_lock(segment->remote.target.sd);
-    cci__sisci_close_fd(segment->remote.fd);
-    segment->remote.fd = -1;
-    cci__sci_unlock(segment->remote.target.sd);
-}
-
-/* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end.
- * What a client believes to be its server's inbox belongs to who has the door. */
-static int cci__sisci_is_private(cci__sisci_link *link) {
-    const cci__sci_connection *c;
-    const cci__sci_remote *out;
-    cci__sci_ucred in_who, out_who;
-    socklen_t in_length = sizeof in_who, out_length = sizeof out_who;
-    int is_private;
-    if (link->ep->port) {
-        link->is_foreign = 1;
-        return 1; /* a library does not tell who it is */
-    }
-    out = &link->out_segment->remote;
-    memset(&in_who, 0, sizeof in_who);
-    memset(&out_who, 0xff, sizeof out_who);
-    cci__sci_lock(link->ep->sd);
-    c = link->in_segment->served.connections;
-    is_private = c && !c->next_of_served && out->peer && (!link->is_client || strcmp(link->owner, out->owner) == 0) &&
-                 getsockopt(c->client->fd, SOL_SOCKET, SO_PEERCRED, &in_who, &in_length) == 0 &&
-                 getsockopt(out->peer->fd, SOL_SOCKET, SO_PEERCRED, &out_who, &out_length) == 0 &&
-                 in_who.pid == out_who.pid && in_who.uid == out_who.uid;
-    link->is_foreign = out_who.uid != (uint32_t)geteuid();
-    cci__sci_unlock(link->ep->sd);
-    return is_private;
-}
-
-/* ---- telling peers ---- */
-
-/* 1: the peer has asked for a mark, and sleeps. */
-static int cci__sisci_mark_for_sleeper(cci__sisci_link *link, int is_record) {
-    uint32_t watch = cci__sisci_load(link->in + CCI__SISCI_AT_WATCH);
-    if (!cci__sisci_is_wanted(link, watch, is_record)) return 0;
-    cci__sisci_set_mark(link, watch);
-    CCI__SCI_FENCE(SEQ_CST); /* the mark before this, the sleeper's word after */
-    return cci__sisci_load(&link->peer_door->sleeps) != 0;
-}
-
-static void cci__sisci_notify(cci__sisci *ep) {
-    CCI__SCI_FENCE(SEQ_CST); /* the store before this, the sleeper's word after */
-    while (!cci__list_empty(&ep->notify)) {
-        cci__sisci_link *link = CCI__CONTAINER(ep->notify.next, cci__sisci_link, notify);
-        int is_record = link->is_due_to_tell > 1;
-        cci__list_remove(&link->notify);
-        cci__list_init(&link->notify);
-        link->is_due_to_tell = 0;
-        if (link->state == CCI__SISCI_OPEN && (link->mirror ? cci__sisci_load(link->in + CCI__SISCI_AT_SLEEP) != 0
-                                                            : cci__sisci_mark_for_sleeper(link, is_record)))
-            cci__sisci_wake_peer(link);
-    }
-}
-
-static inline void cci__sisci_flush(cci__sisci *ep) {
-    if (CCI__UNLIKELY(!cci__list_empty(&ep->notify))) cci__sisci_notify(ep);
-}
-
-/* The link is looked at in each call from now on. Those to which something happened last are the last of the list. */
-static void cci__sisci_heat(cci__sisci_link *link) {
-    link->idle_rounds = 0;
-    if (!link->is_hot) {
-        link->is_hot = 1;
-        link->ep->only = NULL;
-        link->ep->hot_count++;
-    } else if (link->node.next == &link->ep->hot) {
-        return;
-    }
-    cci__list_remove(&link->node);
-    cci__list_append(&link->ep->hot, &link->node);
-}
-
-static void cci__sisci_cool(cci__sisci_link *link) {
-    if (link->is_hot) {
-        link->is_hot = 0;
-        link->ep->only = NULL;
-        link->ep->hot_count--;
-        cci__list_remove(&link->node);
-        cci__list_append(&link->ep->cold, &link->node);
-    }
-}
-
-/* The next record waits for the program, or for space for an answer. */
-static int cci__sisci_is_stuck(const cci__sisci_link *link) {
-    return link->stalled == link->tail * 2 + 1;
-}
-
-/* Somebody waits for the peer to consume what we have sent. */
-static int cci__sisci_wants_acks(const cci__sisci_link *link) {
-    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->owing) || cci__sisci_is_stuck(link);
-}
-
-/* From now on the peer marks the link when it stores a record, or anything that somebody here waits for. */
-static void cci__sisci_watch(cci__sisci_link *link) {
-    uint32_t acks = (uint32_t)cci__sisci_wants_acks(link);
-    if (!link->is_watched || acks > (link->watch & 1)) {
-        link->is_watched = 1;
-        link->watch = ((link->watch | 1) + 1) | acks;
-        cci__sisci_tell(link, CCI__SISCI_AT_WATCH, link->watch);
-    }
-}
-
-/* A link that has lost its peer, or whose peer writes nonsense. */
-static void cci__sisci_lose(cci__sisci_link *link) {
-    if (link->state == CCI__SISCI_OPEN) {
-        link->news.out = -1; /* dealt with at the next look at the device */
-        cci__sisci_attend(link);
-        link->ep->rounds = 0;
-    }
-}
-
-/* ---- completing ---- */
-
-static inline void cci__sisci_drop_op(cci__sisci *ep, cci__sisci_op *op) {
-    if (op) {
-        op->event.next = ep->free_ops;
-        ep->free_ops = &op->event;
-    }
-}
-
-/* How many of a kind the next slab has, when `made` exist and there may be `most`. */
-static uint32_t cci__sisci_slab_of(uint32_t made, uint32_t most) {
-    return made < most ? cci__min32(cci__max32(made, CCI__SISCI_SLAB), most - made) : 0;
-}
-
-static void cci__sisci_add_ops(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->op_made, ep->send_total + CCI__SISCI_EXTRA_OPS);
-    cci__sisci_op *ops = count ? (cci__sisci_op *)cci__sisci_memory_of(ep, count * sizeof *ops) : NULL;
-    if (!ops) return;
-    ep->op_made += count;
-    while (count-- > 0) {
-        memset(&ops[count], 0, sizeof ops[count]);
-        ops[count].event.base.endpoint = &ep->base.api;
-        ops[count].event.pool = CCI_EVQ_OPERATION;
-        ops[count].event.next = ep->free_ops;
-        ep->free_ops = &ops[count].event;
-    }
-}
-
-static inline cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, void *context, int flags) {
-    cci__sisci_op *op;
-    if (CCI__UNLIKELY(!ep->free_ops)) cci__sisci_add_ops(ep);
-    op = (cci__sisci_op *)(void *)ep->free_ops;
-    if (!op) return NULL;
-    ep->free_ops = op->event.next;
-    op->event.base.pub.send.type = CCI_EVENT_SEND;
-    op->event.base.pub.send.connection = &conn->conn.pub;
-    op->event.base.pub.send.context = context;
-    cci__list_init(&op->node);
-    cci__list_init(&op->sibling);
-    op->conn = conn;
-    op->item = NULL;
-    op->deadline_ns = 0;
-    op->status = CCI_SUCCESS;
-    op->posted = op->done = op->has_record = op->withdrawn = 0;
-    op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
-    return op;
-}
-
-/* Something is under way that is to have a deadline: that is set at the next look at the clock. */
-static inline void cci__sisci_watch_time(cci__sisci_link *link) {
-    if (link->is_fresh) return;
-    link->is_fresh = 1;
-    link->begins = (uint8_t)cci__list_empty(&link->timed);
-    cci__list_remove(&link->timed);
-    cci__list_append(&link->ep->fresh, &link->timed);
-}
-
-/* No deadlines are set or awaited any more, until there is something new. */
-static void cci__sisci_leave_time(cci__sisci_link *link) {
-    link->is_fresh = link->renews = 0;
-    cci__list_remove(&link->timed);
-    cci__list_init(&link->timed);
-}
-
-/* As long as an RMA gets on, it has time. */
-static void cci__sisci_renew(cci__sisci_link *link, cci__sisci_item *item) {
-    item->deadline_ns = 0;
-    if (item->op) item->op->deadline_ns = 0;
-    link->renews = 1;
-    cci__sisci_watch_time(link);
-}
-
-/* Its completion comes when the peer has taken it. */
-static inline void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
-    cci__list_append(&link->ops, &op->node);
-    cci__sisci_watch_time(link);
-    link->is_busy |= CCI__SISCI_HAS_WORK;
-    if (op->conn->ops)
-        cci__list_append(op->conn->ops, &op->sibling);
-    else
-        op->conn->ops = &op->sibling;
-}
-
-static int cci__sisci_is_dead(const cci__sisci_item *item);
-
-#ifndef CCI_NO_LINGER
-static int cci__sisci_has_ops(cci__endpoint_t *base, const cci_conn_t *of) {
-    const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)of;
-    const cci__sisci_item *item = conn->link ? conn->link->items : NULL;
-    (void)base;
-    if (!conn->link || conn->ops) return conn->ops != NULL;
-    while (item && (item->conn != conn || cci__sisci_is_dead(item))) item = item->next;
-    return item != NULL;
-}
-#endif
-
-/* Something of a connection that lingers is over, or it is broken: perhaps it ends now. */
-static CCI__RARE void cci__sisci_check_linger(cci__sisci_conn *conn) {
-#ifdef CCI_NO_LINGER
-    (void)conn;
-#else
-    cci__endpoint_t *ep = &conn->link->ep->base;
-    if (conn->conn.state != CCI_CONN_OPEN || !cci__sisci_has_ops(ep, &conn->conn))
-        cci__timer_arm(&ep->wheel, &conn->conn.timer, ep->now_ns);
-#endif
-}
-
-static void cci__sisci_remove_op(cci__sisci_op *op) {
-    cci__list_remove(&op->node);
-    if (op->conn->ops == &op->sibling) op->conn->ops = op->sibling.next == &op->sibling ? NULL : op->sibling.next;
-    cci__list_remove(&op->sibling);
-    if (CCI__LINGERS(&op->conn->conn)) cci__sisci_check_linger(op->conn);
-}
-
-static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
-    if (!cci__list_empty(&op->node)) cci__sisci_remove_op(op);
-    if (op->item) {
-        op->item->op = NULL;
-        op->item->dead = 1;
-        op->item = NULL;
-    }
-    if (op->blocking) {
-        op->status = status;
-        op->done = 1;
-        return;
-    }
-    if (status == CCI_ERR_RNR && op->conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
-        !(op->conn->unready & CCI__SISCI_MARKED)) {
-        op->conn->unready = CCI__SISCI_UNREADY | CCI__SISCI_MARKED;
-        op->done = 1;
-    }
-    op->event.base.pub.send.status = (cci_status_t)status;
-    op->event.state = ep->received_total; /* it comes behind these */
-    cci_evq_post(&ep->base.evq.done, &op->event);
-}
-
-/* Gives an operation up; what is in the ring and not consumed is withdrawn if that is still possible. */
-static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
-    if (op->has_record && (int32_t)(link->freed - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
-        cci__sisci_tell(link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
-                        op->word | CCI__SISCI_VOID);
-    }
-    cci__sisci_complete(ep, op, status);
-}
-
-/* Gives up the operations of a connection. */
-static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, int status) {
-    while (conn->ops) cci__sisci_fail_op(link->ep, link, CCI__CONTAINER(conn->ops, cci__sisci_op, sibling), status);
-}
-
-static void cci__sisci_free_item(cci__sisci *ep, cci__sisci_item *item) {
-    item->next = ep->free_items;
-    ep->free_items = item;
-}
-
-/* Buffers for more messages that wait; their bytes are not touched until they are used. */
-static void cci__sisci_add_items(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->item_made, ep->send_total);
-    cci__sisci_item *items = count ? (cci__sisci_item *)cci__sisci_memory_of(ep, count * sizeof *items) : NULL;
-    uint8_t *bytes = items ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
-    if (!bytes) return;
-    ep->item_made += count;
-    while (count-- > 0) {
-        memset(&items[count], 0, sizeof items[count]);
-        items[count].buffer = bytes + (size_t)count * ep->stride;
-        cci__sisci_free_item(ep, &items[count]);
-    }
-}
-
-static cci__sisci_item *cci__sisci_new_item(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci__sisci_item *item;
-    uint8_t *buffer;
-    if (!ep->free_items) cci__sisci_add_items(ep);
-    item = ep->free_items;
-    if (!item) return NULL;
-    ep->free_items = item->next;
-    buffer = item->buffer;
-    memset(item, 0, sizeof *item);
-    item->buffer = buffer;
-    item->conn = conn;
-    item->token = conn->conn.token;
-    return item;
-}
-
-/* Its operation is over, or its connection. */
-static int cci__sisci_is_dead(const cci__sisci_item *item) {
-    return item->dead || item->token != item->conn->conn.token || item->conn->conn.state != CCI_CONN_OPEN;
-}
-
-/* ---- the ring, going out ---- */
-
-/* The peer says that it has consumed so much; what is older than what we know comes from a word that it need not store
- * again. */
-static void cci__sisci_hear_ack(cci__sisci_link *link, uint32_t consumed) {
-    if ((int32_t)(consumed - link->freed) <= 0) return;
-    if (consumed - link->freed > link->head - link->freed) {
-        cci__sisci_lose(link); /* that was never sent */
-        return;
-    }
-    link->freed = consumed;
-}
-
-static void cci__sisci_see_freed(cci__sisci_link *link) {
-    cci__sisci_hear_ack(link, cci__sisci_load(link->in + CCI__SISCI_AT_ACK));
-}
-
-static int cci__sisci_has_room(cci__sisci_link *link, uint32_t lines) {
-    if (link->head + lines + 1 - link->freed <= link->out_lines) return 1;
-    cci__sisci_see_freed(link);
-    return link->head + lines + 1 - link->freed <= link->out_lines;
-}
-
-/* The name of a connection in records: its index, and twelve bits that tell it from earlier ones of that index. */
-static uint32_t cci__sisci_name(const cci__sisci_conn *conn) {
-    return conn->conn.index | (uint32_t)(conn->conn.token & 0xfffu) << 20;
-}
-
-/* Records have numbers that come again after 2^31 lines. What was left behind in lines that are seldom used is cleared
- * before; the peer reads none of it. */
-static void cci__sisci_sweep(cci__sisci_link *link) {
-    uint32_t i;
-    for (i = 0; i < link->out_lines; i++) cci__sisci_store(link->out_ring + (size_t)i * CCI__SISCI_LINE, 0);
-    link->swept = link->head;
-}
-
-/* When the peer has consumed all, the next record but one goes to the front of the ring: a link that is used now and
- * then needs but one page on each side, and few lines of the caches. Both count the lines that are left out. 1: this
- * record is the last before that. */
-static inline int cci__sisci_returns(cci__sisci_link *link, uint32_t place, uint32_t lines) {
-    if (CCI__LIKELY(place < CCI__SISCI_NEAR) || link->mirror) return 0;
-    if (link->freed != link->head) {
-        if ((place & 15) >= lines) return 0;
-        cci__sisci_see_freed(link);
-        if (link->freed != link->head) return 0;
-    }
-    if (CCI__UNLIKELY(link->head - link->swept > CCI__SISCI_SWEEP)) cci__sisci_sweep(link);
-    return 1;
-}
-
-/* How many lines a record takes; its word says whether those to the end of the ring. */
-static inline uint32_t cci__sisci_span(cci__sisci_link *link, uint32_t lines, uint32_t *word) {
-    uint32_t place = link->head & (link->out_lines - 1);
-    if (CCI__LIKELY(!cci__sisci_returns(link, place, lines))) return lines;
-    *word |= CCI__SISCI_LAST;
-    return link->out_lines - place;
-}
-
-static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word,
-                                      uint32_t to) {
-    uint32_t header[2];
-    header[0] = to;
-    header[1] = link->told_tail = link->tail;
-    if (link->is_busy & CCI__SISCI_IS_DUE) {
-        link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
-        cci__list_remove(&link->due);
-    }
-    memcpy(record + 8, header, 8);
-    __atomic_store_n((uint32_t *)(void *)(record + 4), word, __ATOMIC_RELAXED);
-    cci__sisci_store(record, link->head * 2 + 1);
-    if (CCI__UNLIKELY(link->mirror != NULL)) cci__sisci_push_record(link, record, word == CCI__SISCI_PAD ? 1 : lines);
-    link->head += lines;
-    cci__sisci_touch(link);
-}
-
-/* Room for a record in one piece, or NULL. */
-static uint8_t *cci__sisci_reserve(cci__sisci_link *link, uint32_t lines) {
-    uint32_t place = link->head & (link->out_lines - 1);
-    uint32_t rest = link->out_lines - place;
-    if (lines > rest) {
-        if (!cci__sisci_has_room(link, rest + lines)) return NULL;
-        cci__sisci_publish(link, link->out_ring + (size_t)place * CCI__SISCI_LINE, rest, CCI__SISCI_PAD, 0);
-        place = 0;
-    } else if (!cci__sisci_has_room(link, lines)) {
-        return NULL;
-    }
-    return link->out_ring + (size_t)place * CCI__SISCI_LINE;
-}
-
-static uint32_t cci__sisci_lines(uint32_t length) {
-    return length <= CCI__SISCI_FIRST ? 1 : 1 + (length - CCI__SISCI_FIRST + CCI__SISCI_MORE - 1) / CCI__SISCI_MORE;
-}
-
-/* Where in a record something goes, or comes from. */
-typedef struct cci__sisci_place {
-    uint8_t *at;
-    uint32_t left; /* bytes in this line */
-} cci__sisci_place;
-
-/* Up to 64 bytes without a call and without a loop: copies that overlap. */
-static inline void cci__sisci_copy(uint8_t *to, const uint8_t *from, uint32_t length) {
-    if (length >= 32) {
-        memcpy(to, from, 32);
-        memcpy(to + length - 32, from + length - 32, 32);
-    } else if (length >= 16) {
-        memcpy(to, from, 16);
-        memcpy(to + length - 16, from + length - 16, 16);
-    } else if (length >= 8) {
-        memcpy(to, from, 8);
-        memcpy(to + length - 8, from + length - 8, 8);
-    } else if (length >= 4) {
-        memcpy(to, from, 4);
-        memcpy(to + length - 4, from + length - 4, 4);
-    } else if (length > 0) {
-        to[0] = from[0];
-        to[length / 2] = from[length / 2];
-        to[length - 1] = from[length - 1];
-    }
-}
-
-static void cci__sisci_put(cci__sisci_place *place, const void *data, size_t length) {
-    const uint8_t *from = (const uint8_t *)data;
-    while (length > 0) {
-        uint32_t n;
-        if (place->left == 0) {
-            __atomic_store_n((uint32_t *)(void *)place->at, 0, __ATOMIC_RELAXED); /* no record begins here */
-            place->at += 4;
-            place->left = CCI__SISCI_MORE;
-        }
-        n = length < place->left ? (uint32_t)length : place->left;
-        cci__sisci_copy(place->at, from, n);
-        place->at += n;
-        place->left -= n;
-        from += n;
-        length -= n;
-    }
-}
-
-/* Copies whole lines, which needs no call: where it goes there is room for that. */
-static void cci__sisci_get(const uint8_t *from, uint8_t *to, uint32_t length) {
-    uint32_t done = CCI__SISCI_FIRST;
-    memcpy(to, from, CCI__SISCI_FIRST);
-    for (from += CCI__SISCI_FIRST; done < length; from += CCI__SISCI_LINE, done += CCI__SISCI_MORE)
-        memcpy(to + done, from + 4, CCI__SISCI_MORE);
-}
-
-static cci__sisci_place cci__sisci_begin(uint8_t *record) {
-    cci__sisci_place place;
-    place.at = record + CCI__SISCI_HEADER;
-    place.left = CCI__SISCI_FIRST;
-    return place;
-}
-
-static void cci__sisci_gather(uint8_t *to, const struct iovec *data, uint32_t count) {
-    uint32_t i;
-    for (i = 0; i < count; i++) {
-        if (data[i].iov_len > 0) {
-            memcpy(to, data[i].iov_base, data[i].iov_len);
-            to += data[i].iov_len;
-        }
-    }
-}
-
-/* A record with its bytes inside. */
-static int cci__sisci_post(cci__sisci_link *link, uint32_t type, uint32_t to, const void *head, uint32_t head_length,
-                           const void *data, uint32_t length) {
-    uint32_t lines = cci__sisci_lines(head_length + length), word;
-    uint8_t *record = cci__sisci_reserve(link, lines);
-    cci__sisci_place place;
-    if (!record) return 0;
-    place = cci__sisci_begin(record);
-    cci__sisci_put(&place, head, head_length);
-    cci__sisci_put(&place, data, length);
-    word = type | (head_length + length) << 16;
-    lines = cci__sisci_span(link, lines, &word);
-    cci__sisci_publish(link, record, lines, word, to);
-    return 1;
-}
-
-/* A free block of the peer's inbox; what the peer has given back is looked at when there is none. */
-static int cci__sisci_take_block(cci__sisci_link *link) {
-    while (link->free_count == 0) {
-        uint32_t word = cci__sisci_load(link->in + CCI__SISCI_AT_RETURNS + 4 * (link->returned % CCI__SISCI_RETURNS));
-        if (word >> 8 != ((link->returned + 1) & 0xffffffu)) return -1;
-        if ((word & 0xff) >= link->card.block_count) {
-            cci__sisci_lose(link);
-            return -1;
-        }
-        link->free_block[link->free_count++] = (uint8_t)word;
-        link->returned++;
-    }
-    return link->free_block[--link->free_count];
-}
-
-/* The connection's silent messages have their time from this one on, if the peer has taken those before it. */
-static void cci__sisci_begin_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
-    if (!cci__list_empty(&conn->asked)) {
-        cci__sisci_see_freed(link);
-        if ((int32_t)(link->freed - conn->silent_mark) < 0) return;
-    } else if (!cci__conn_is_reliable(&conn->conn)) {
-        return;
-    }
-    conn->silent_mark = link->head;
-    conn->conn.deadline_ns = 0;
-    cci__list_remove(&conn->asked);
-    cci__list_append(&link->silent, &conn->asked);
-    cci__sisci_watch_time(link);
-}
-
-/* A silent message has no operation that would time out: its connection remembers it. An endpoint that is polled
- * notices soon enough whether the peer gets on. */
-static inline void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
-    conn->silent_end = link->head;
-    if (CCI__UNLIKELY(cci__list_empty(&conn->asked) || cci__sisci_is_sleeper(link->ep)))
-        cci__sisci_begin_silent(link, conn);
-}
-
-/* An operation's record, which is published now. */
-static inline void cci__sisci_posted(const cci__sisci_link *link, cci__sisci_op *op, uint32_t lines, uint32_t word) {
-    op->start = link->head;
-    op->end = link->head + lines;
-    op->word = word;
-    op->has_record = op->posted = 1;
-}
-
-/* Puts a message in the ring; 0 if there is no room. */
-static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
-                                   uint32_t count, uint32_t length, cci__sisci_op *op) {
-    cci__sisci_place place;
-    uint32_t lines, word, i;
-    uint8_t *record;
-    if (length <= CCI__SISCI_SHORT) {
-        lines = cci__sisci_lines(length);
-        record = cci__sisci_reserve(link, lines);
-        if (!record) return 0;
-        word = CCI__SISCI_MESSAGE | length << 16;
-        place = cci__sisci_begin(record);
-        for (i = 0; i < count; i++) cci__sisci_put(&place, data[i].iov_base, data[i].iov_len);
-    } else {
-        uint32_t number;
-        int block;
-        lines = 1;
-        record = cci__sisci_reserve(link, lines);
-        block = record ? cci__sisci_take_block(link) : -1;
-        if (block < 0) return 0;
-        word = CCI__SISCI_BLOCK | length << 16;
-        number = (uint32_t)block;
-        memcpy(record + CCI__SISCI_HEADER, &number, sizeof number);
-        cci__sisci_gather(link->out_blocks + (size_t)number * link->card.block_size, data, count);
-        cci__sisci_push(link, link->out_blocks + (size_t)number * link->card.block_size, length);
-    }
-    CCI__WAKES(word |= link->ep->wake_word);
-    lines = cci__sisci_span(link, lines, &word);
-    if (op) cci__sisci_posted(link, op, lines, word |= CCI__SISCI_ASKS);
-    cci__sisci_publish(link, record, lines, word, conn->conn.peer_index);
-    if (!op) cci__sisci_watch_silent(link, conn);
-    return 1;
-}
-
-/* ---- what connections owe: records of the handshake, which are never dropped ---- */
-
-static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_event *events, uint32_t count) {
-    while (count-- > 0) cci_evq_add_events(&ep->base.evq, &ep->base.api, pool, &events[count].event, 1);
-}
-
-static void cci__sisci_add_control(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->control_made, CCI__SISCI_CONTROL);
-    cci__sisci_event *more;
-    count = count ? count : CCI__SISCI_CONTROL;
-    more = (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *more);
-    if (more) {
-        ep->control_made += count;
-        cci__sisci_add_events(ep, CCI_EVQ_CONTROL, more, count);
-    }
-}
-
-static int cci__sisci_add_events_of(cci__endpoint_t *base) {
-    cci__sisci_add_control((cci__sisci *)base);
-    return base->evq.free_events[CCI_EVQ_CONTROL] != NULL;
-}
-
-/* More buffers for messages that come, with their events, up to what the program has allowed. */
-static int cci__sisci_add_recv(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->recv_made, ep->base.recv_buf_count);
-    cci_evq_buffer_t *buffers = count ? (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers) : NULL;
-    cci__sisci_event *events = buffers ? (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events) : NULL;
-    uint8_t *bytes = events ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
-    if (!bytes) return 0;
-    cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
-    cci_evq_add_buffers(&ep->base.evq, buffers, bytes, ep->stride, count);
-    cci_evq_limit_buffers(&ep->base.evq, ep->base.recv_buf_count);
-    ep->recv_made += count;
-    return 1;
-}
-
-/* A buffer for what comes, or NULL. */
-static cci_evq_buffer_t *cci__sisci_take_buffer(cci__sisci *ep) {
-    if (!ep->base.evq.free_buffers) (void)cci__sisci_add_recv(ep);
-    return cci_evq_take_buffer(&ep->base.evq);
-}
-
-/* ---- the connections of a link ---- */
-
-static cci__sisci_conn *cci__sisci_conn_at(const cci__sisci *ep, uint32_t index) {
-    return index == CCI__CONN_NONE ? NULL : (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, index);
-}
-
-/* The connection is of this link from now on; those of multicast are of none. */
-static void cci__sisci_assign(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_link *link) {
-    cci__sisci_conn *after = link ? cci__sisci_conn_at(ep, link->conns) : NULL;
-    conn->link = link;
-    conn->before = conn->after = CCI__CONN_NONE;
-    if (after) {
-        after->before = conn->conn.index;
-        conn->after = after->conn.index;
-    }
-    if (link) {
-        link->conn_count++;
-        link->conns = conn->conn.index;
-    }
-}
-
-/* How many it has then. */
-static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn *conn) {
-    cci__sisci_conn *before = cci__sisci_conn_at(ep, conn->before), *after = cci__sisci_conn_at(ep, conn->after);
-    if (after) after->before = conn->before;
-    if (before)
-        before->after = conn->after;
-    else
-        conn->link->conns = conn->after;
-    return --conn->link->conn_count;
-}
-
-/* The same; a link without connections ends after a while. */
-static void cci__sisci_leave_link(cci__sisci *ep, const cci__sisci_conn *conn) {
-    if (cci__sisci_unassign(ep, conn) > 0) return;
-    cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
-    conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
-    ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
-    if (conn->link->is_client && cci__list_empty(&conn->link->idle)) cci__list_append(&ep->idle, &conn->link->idle);
-}
-
-static void cci__sisci_drop_data(cci__sisci *ep, cci__sisci_conn *conn) {
-    if (!conn->data) return;
-    ep->answers_kept -= !conn->conn.is_client;
-    cci_release(conn->data);
-    conn->data = NULL;
-}
-
-static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
-    cci__list_remove(&conn->node);
-    cci__list_remove(&conn->asked);
-    cci__sisci_drop_data(ep, conn);
-    if (conn->link) conn->link->last = NULL;
-    if (conn->link) cci__sisci_leave_link(ep, conn);
-    cci_conn_close(&ep->base.conns, &conn->conn);
-}
-
-static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
-    const void *data = conn->data ? (cci_conn_answer_t *)conn->data + 1 : NULL;
-    uint32_t data_len = data ? conn->data_len : 0;
-    uint32_t head[4];
-    memset(head, 0, sizeof head);
-    head[0] = cci__sisci_name(conn);
-    switch (conn->owes) {
-    case CCI__SISCI_REQUEST:
-        head[2] = (uint32_t)conn->conn.pub.attribute;
-        head[3] = conn->conn.pub.max_send_size;
-        return cci__sisci_post(link, CCI__SISCI_REQUEST, 0, head, 16, data, data_len);
-    case CCI__SISCI_ACCEPT:
-        head[2] = conn->conn.pub.max_send_size;
-        return cci__sisci_post(link, CCI__SISCI_ACCEPT, conn->conn.peer_index, head, 16, data, data_len);
-    case CCI__SISCI_REJECT:
-        return cci__sisci_post(link, CCI__SISCI_REJECT, conn->conn.peer_index, head, 16, data, data_len);
-    case CCI__SISCI_DISCONNECT:
-        head[2] = conn->mark;
-        head[3] = conn->conn.state == CCI_CONN_BROKEN ? CCI__SISCI_GIVEN_UP : 0;
-        break;
-    default: break;
-    }
-    return cci__sisci_post(link, conn->owes, conn->conn.peer_index, head, 16, NULL, 0);
-}
-
-static int cci__sisci_pay(cci__sisci *ep, cci__sisci_link *link) {
-    while (!cci__list_empty(&link->owing)) {
-        cci__sisci_conn *conn = CCI__CONTAINER(link->owing.next, cci__sisci_conn, node);
-        if (!cci__sisci_post_owed(link, conn)) return 0;
-        cci__list_remove(&conn->node);
-        cci__list_init(&conn->node);
-        if (conn->owes == CCI__SISCI_ACCEPT) cci__sisci_drop_data(ep, conn);
-        conn->owes = 0;
-        if (conn->closing) cci__sisci_close_conn(ep, conn);
-    }
-    return 1;
-}
-
-/* One thing at a time is owed: what is owed later replaces what was owed before. */
-static void cci__sisci_owe(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) {
-    conn->owes = type;
-    if (cci__list_empty(&conn->node)) {
-        cci__list_append(&conn->link->owing, &conn->node);
-        conn->link->is_busy |= CCI__SISCI_HAS_WORK;
-    }
-    cci__sisci_heat(conn->link);
-    if (conn->link->state == CCI__SISCI_OPEN) (void)cci__sisci_pay(ep, conn->link);
-}
-
-static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int type, int status) {
-    cci_evq_event_t *event = conn->event;
-    conn->event = NULL;
-    if (type == CCI_EVENT_CONNECT) {
-        event->base.pub.connect.data_ptr = NULL;
-        event->base.pub.connect.data_len = 0;
-        cci__endpoint_post_connect(&ep->base, event, &conn->conn, status);
-    } else {
-        cci__endpoint_post_accept(&ep->base, event, &conn->conn, status);
-    }
-}
-
-/* Such an event is forgotten when the program has closed the connection before its turn comes. */
-static void cci__sisci_post_about(cci_evq_fifo_t *fifo, const cci_conn_t *conn, cci_evq_event_t *event) {
-    event->state = 1;
-    ((cci__sisci_event *)(void *)event)->token = conn->token;
-    cci_evq_post(fifo, event);
-}
-
-/* Events about connections that have ended, as far as there are free ones. Each waits behind the messages that have
- * come, and then behind the completions. */
-static void cci__sisci_post_ends(cci__sisci *ep) {
-    cci_evq_event_t *event;
-    while (!cci__list_empty(&ep->ending)) {
-        cci__sisci_conn *conn = CCI__CONTAINER(ep->ending.next, cci__sisci_conn, asked);
-        if (!ep->base.evq.free_events[CCI_EVQ_CONTROL] && ep->control_made < CCI__SISCI_CONTROL)
-            cci__sisci_add_control(ep);
-        event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
-        if (!event) return;
-        cci__list_remove(&conn->asked);
-        cci__list_init(&conn->asked);
-        cci__event_set_disconnect(event, &conn->conn, conn->end_status);
-        ep->received_total++;
-        cci__sisci_post_about(&ep->received, &conn->conn, event);
-    }
-}
-
-/* A connection is broken, nothing is pending on it, and no message of it will come any more. */
-static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int status) {
-    if (conn->is_over) return;
-    conn->is_over = 1;
-    conn->end_status = (int16_t)status;
-    cci__list_remove(&conn->asked); /* of `silent` */
-    cci__list_init(&conn->asked);
-    if (CCI__LINGERS(&conn->conn)) { /* the program has closed it */
-        cci__sisci_check_linger(conn);
-        return;
-    }
-    if (ep->base.event_mask & (1u << CCI_EVENT_DISCONNECT)) {
-        cci__list_append(&ep->ending, &conn->asked);
-        cci__sisci_post_ends(ep);
-    }
-}
-
-/* Keepalive begins, if there is to be any. */
-static void cci__sisci_set_timer(cci__endpoint_t *base, cci_conn_t *conn) {
-    ((cci__sisci_conn *)(void *)conn)->pinged = 0;
-    cci__timer_arm(&base->wheel, &conn->timer,
-                   conn->keepalive_us ? base->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER);
-}
-
-static void cci__sisci_opened(cci__sisci *ep, cci__sisci_conn *conn) {
-    conn->conn.state = CCI_CONN_OPEN;
-    ep->base.now_ns = cci__sci_now();
-    cci__sisci_set_timer(&ep->base, &conn->conn);
-}
-
-static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *link, cci_conn_attribute_t attribute,
-                                             void *context) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->base.conns);
-    if (!conn && ep->base.conns.slab_count < CCI__CONN_SLABS) {
-        uint8_t *slab;
-        CCI__STATS(if (ep->base.tallies.counted &&
-                       !cci__tallies_grow(&ep->base.tallies, ep->base.conns.slab_count + 1)) return NULL);
-        if (ep->base.notices.asked && !cci__notices_grow(&ep->base.notices, ep->base.conns.slab_count + 1)) return NULL;
-        slab = (uint8_t *)cci__sisci_memory_of(ep, CCI__CONN_SLAB * sizeof *conn);
-        if (slab) {
-            cci_conn_add_slab(&ep->base.conns, slab);
-            conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->base.conns);
-        }
-    }
-    if (!conn) return NULL;
-    CCI__STATS(if (ep->base.tallies.counted) cci__tally_begin(&ep->base.tallies, conn->conn.index));
-    conn->conn.pub.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
-    conn->conn.pub.attribute = attribute;
-    conn->conn.pub.context = context;
-    conn->conn.pub.max_send_size = ep->base.max_send_size;
-    conn->skips = conn->unready = 0;
-    conn->conn.send_timeout_us = ep->base.send_timeout_us;
-    conn->conn.keepalive_us =
-        attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->base.keepalive_us : 0;
-    cci__list_init(&conn->node);
-    cci__list_init(&conn->asked);
-    cci__sisci_assign(ep, conn, link);
-    return conn;
-}
-
-static cci__sisci_conn *cci__sisci_find_conn(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, name & 0xfffffu);
-    return conn && conn->conn.state != CCI_CONN_FREE && conn->link == link && !conn->closing &&
-                   cci__sisci_name(conn) == name
-               ? conn
-               : NULL;
-}
-
-/* ---- RMA ---- */
-
-/* Looks up the peer's registration and copies a piece, all by the kernel; a status. */
-static int cci__sisci_vm_piece(cci__sisci_link *link, const cci__sisci_item *item, uint8_t *local, uint64_t offset,
-                               uint64_t length) {
-    cci_rma_region_t region;
-    struct iovec here, there;
-    uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
-    ssize_t n;
-    if (item->remote_region >= link->card.region_count) return CCI_ERR_RMA_HANDLE;
-    here.iov_base = &region;
-    here.iov_len = sizeof region;
-    there.iov_base = (void *)(uintptr_t)(link->card.regions_at + (uint64_t)item->remote_region * sizeof region);
-    there.iov_len = sizeof region;
-    n = (ssize_t)syscall(SYS_process_vm_readv, (pid_t)link->card.pid, &here, 1UL, &there, 1UL, 0UL);
-    if (n != (ssize_t)sizeof region) return CCI_ERR_DISCONNECTED;
-    if (region.key != item->remote_key || region.key == 0 || (region.flags & wanted) != wanted ||
-        length > region.length || offset > region.length - length)
-        return CCI_ERR_RMA_HANDLE;
-    here.iov_base = local;
-    here.iov_len = (size_t)length;
-    there.iov_base = region.start + offset;
-    there.iov_len = (size_t)length;
-    n = (ssize_t)syscall(item->is_read ? SYS_process_vm_readv : SYS_process_vm_writev, (pid_t)link->card.pid, &here,
-                         1UL, &there, 1UL, 0UL);
-    return n == (ssize_t)length ? CCI_SUCCESS : n < 0 && errno == ESRCH ? CCI_ERR_DISCONNECTED : CCI_ERR_RMA_HANDLE;
-}
-
-static uint8_t *cci__sisci_local(cci__sisci *ep, const cci__sisci_item *item, uint64_t offset, uint64_t length) {
-    return cci_rma_address(&ep->rma, item->local_key, item->local_region, item->local_offset + offset, length, 0);
-}
-
-/* Copies up to `most` bytes; 1 when the RMA is over. */
-static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
-    while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
-        uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
-        uint8_t *local = cci__sisci_local(ep, item, item->begun, length);
-        if (!local) {
-            item->status = CCI_ERR_RMA_HANDLE;
-            break;
-        }
-        cci__sisci_store(link->out + CCI__SISCI_AT_BUSY, 1);
-        CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that the key is gone */
-        item->status = cci__sisci_vm_piece(link, item, local, item->remote_offset + item->begun, length);
-        cci__sisci_store(link->out + CCI__SISCI_AT_BUSY, 0);
-        item->begun += length;
-        most -= length;
-    }
-    cci__sisci_renew(link, item);
-    return item->status != CCI_SUCCESS || item->begun == item->rma_length;
-}
-
-/* What travels with a bounced piece. */
-typedef struct cci__sisci_bounce {
-    uint32_t slot, region;
-    uint64_t key, offset, number;
-    uint32_t length, operation; /* of an atomic: its width; and what it does to the number */
-} cci__sisci_bounce;
-
-/* Takes the answers that have come. */
-static void cci__sisci_answers(cci__sisci *ep, cci__sisci_link *link) {
-    uint32_t i;
-    for (i = 0; i < CCI__SISCI_SLOTS; i++) {
-        cci__sisci_slot *slot = &link->slot[i];
-        cci__sisci_item *item = slot->item;
-        uint64_t answer;
-        uint8_t *local;
-        if (slot->number == 0) continue;
-        answer = cci__sisci_load_long(link->in + CCI__SISCI_AT_DONE + 8 * i);
-        if (answer >> 8 != slot->number) continue;
-        slot->number = 0;
-        slot->item = NULL;
-        if (!item) continue; /* it was given up */
-        item->slots--;
-        cci__sisci_renew(link, item);
-        if ((answer & 0xff) != CCI_SUCCESS) {
-            item->status = (answer & 0xff) == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE;
-        } else if (item->width > 0) {
-            if (item->previous)
-                *item->previous = cci__load64(link->in_slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE);
-        } else if (item->is_read && item->status == CCI_SUCCESS) {
-            local = cci__sisci_local(ep, item, slot->at, slot->length);
-            if (local)
-                memcpy(local, link->in_slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE, slot->length);
-            else
-                item->status = CCI_ERR_RMA_HANDLE;
-        }
-    }
-}
-
-/* 1 when the RMA is over. */
-static int cci__sisci_bounced(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
-    uint32_t i;
-    cci__sisci_answers(ep, link);
-    for (i = 0; i < CCI__SISCI_SLOTS && item->begun < item->rma_length && item->status == CCI_SUCCESS; i++) {
-        cci__sisci_slot *slot = &link->slot[i];
-        uint32_t length = (uint32_t)cci__min64(item->rma_length - item->begun, CCI__SISCI_SLOT_SIZE);
-        cci__sisci_bounce bounce;
-        uint8_t *local;
-        if (slot->number != 0) continue;
-        local = cci__sisci_local(ep, item, item->begun, length);
-        if (!local) {
-            item->status = CCI_ERR_RMA_HANDLE;
-            break;
-        }
-        memset(&bounce, 0, sizeof bounce);
-        bounce.slot = i;
-        bounce.region = item->remote_region;
-        bounce.key = item->remote_key;
-        bounce.offset = item->remote_offset + item->begun;
-        bounce.number = link->slot_number + 1;
-        bounce.length = length;
-        if (!cci__sisci_has_room(link, 2)) break;
-        if (!item->is_read) {
-            memcpy(link->out_slots + (size_t)i * CCI__SISCI_SLOT_SIZE, local, length);
-            cci__sisci_push(link, link->out_slots + (size_t)i * CCI__SISCI_SLOT_SIZE, length);
-        }
-        if (!cci__sisci_post(link, item->is_read ? CCI__SISCI_RMA_READ : CCI__SISCI_RMA_WRITE, 0, &bounce,
-                             sizeof bounce, NULL, 0))
-            break;
-        slot->number = ++link->slot_number;
-        slot->item = item;
-        slot->at = item->begun;
-        slot->length = length;
-        item->slots++;
-        item->begun += length;
-    }
-    return item->slots == 0 && (item->status != CCI_SUCCESS || item->begun == item->rma_length);
-}
-
-/* Does for the peer what it can't do itself. */
-static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int is_read,
-                                    const cci__sisci_bounce *bounce) {
-    uint8_t *memory;
-    int status = CCI_ERR_RMA_HANDLE;
-    if (bounce->slot >= CCI__SISCI_SLOTS || bounce->length > CCI__SISCI_SLOT_SIZE || bounce->length == 0) {
-        cci__sisci_lose(link);
-        return;
-    }
-    memory = cci_rma_address(&ep->rma, bounce->key, bounce->region, bounce->offset, bounce->length,
-                             is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE);
-    if (memory && is_read) {
-        uint8_t *slot = link->out_slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
-        memcpy(slot, memory, bounce->length);
-        cci__sisci_push(link, slot, bounce->length);
-        status = CCI_SUCCESS;
-    } else if (memory) {
-        memcpy(memory, link->in_slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE, bounce->length);
-        status = CCI_SUCCESS;
-    }
-    cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
-    cci__sisci_touch_lightly(link);
-}
-
-#ifndef CCI_NO_ATOMICS
-/* 1 when the atomic is over. The peer's process does it, wherever the memory is. */
-static int cci__sisci_ask_atomic(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
-    cci__sisci_slot *slot = link->slot;
-    cci__sisci_bounce bounce;
-    uint8_t *numbers;
-    cci__sisci_answers(ep, link);
-    if (item->begun) return item->slots == 0;
-    while (slot < link->slot + CCI__SISCI_SLOTS && slot->number != 0) slot++;
-    if (slot == link->slot + CCI__SISCI_SLOTS || !cci__sisci_has_room(link, 2)) return 0;
-    memset(&bounce, 0, sizeof bounce);
-    bounce.slot = (uint32_t)(slot - link->slot);
-    bounce.region = item->remote_region;
-    bounce.key = item->remote_key;
-    bounce.offset = item->remote_offset;
-    bounce.number = link->slot_number + 1;
-    bounce.length = item->width;
-    bounce.operation = item->operation;
-    numbers = link->out_slots + (size_t)bounce.slot * CCI__SISCI_SLOT_SIZE;
-    cci__store64(numbers, item->local_offset);
-    cci__store64(numbers + 8, item->local_key);
-    cci__sisci_push(link, numbers, 16);
-    if (!cci__sisci_post(link, CCI__SISCI_RMA_ATOMIC, 0, &bounce, sizeof bounce, NULL, 0)) return 0;
-    slot->number = ++link->slot_number;
-    slot->item = item;
-    slot->at = 0;
-    slot->length = item->width;
-    item->slots++;
-    item->begun = 1;
-    return 0;
-}
-
-/* Does an atomic of the peer's. */
-static void cci__sisci_serve_atomic(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_bounce *bounce) {
-    const uint8_t *numbers;
-    uint8_t *memory, *answer;
-    uint64_t previous;
-    int status;
-    if (bounce->slot >= CCI__SISCI_SLOTS || (bounce->length != 4 && bounce->length != 8)) {
-        cci__sisci_lose(link);
-        return;
-    }
-    numbers = link->in_slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE;
-    answer = link->out_slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
-    memory = cci_rma_address(&ep->rma, bounce->key, bounce->region, bounce->offset, bounce->length,
-                             CCI_FLAG_READ | CCI_FLAG_WRITE);
-    status = cci__atomic_do(memory, bounce->length, bounce->operation, cci__load64(numbers), cci__load64(numbers + 8),
-                            &previous);
-    cci__store64(answer, previous);
-    cci__sisci_push(link, answer, 8);
-    cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
-    cci__sisci_touch_lightly(link);
-}
-#endif
-
-/* ---- memory that peers map ---- */
-
-/* What tells of a key and does not give it away. */
-static uint64_t cci__sisci_check(uint64_t key) {
-    static const uint64_t constant[2] = {UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344)};
-    return cci__siphash(constant, &key, 1) | 1;
-}
-
-/* The key and index in a handle; whether its memory can be mapped. */
-static int cci__sisci_parse_handle(const struct cci_rma_handle *handle, uint64_t *key, uint32_t *region) {
-    const uint8_t *bytes = (const uint8_t *)handle->stuff;
-    uint64_t index = cci__load64(bytes + 8);
-    *key = cci__load64(bytes);
-    *region = (index & ~CCI__SISCI_SHARED) > 0xffffffff ? 0xffffffff : (uint32_t)index;
-    return (index & CCI__SISCI_SHARED) != 0;
-}
-
-static cci__sci_callback_action_t cci__sisci_on_view(void *arg, cci__sci_remote_segment_t segment,
-                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
-    cci__sisci_view *view = (cci__sisci_view *)arg;
-    (void)segment;
-    view->news = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
-    cci__sisci_attend(view->link);
-    view->link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-/* Forgets a segment of the peer's, whose memory is freed when nobody maps it any more. */
-static void cci__sisci_drop_view(cci__sisci_view *view) {
-    if (view->map) view->link->ep->sci->call.SCIUnmapSegment(view->map, 0, NULL);
-    if (view->segment) {
-        if (!view->base) {
-            view->link->views->connecting--;
-            view->link->ep->handshakes--;
-        }
-        view->link->ep->sci->call.SCIDisconnectSegment(view->segment, 0, NULL);
-    }
-    view->map = NULL;
-    view->segment = NULL;
-    view->base = NULL;
-    view->id = 0;
-    view->news = 0;
-}
-
-static void cci__sisci_drop_views(cci__sisci_link *link) {
-    uint32_t i;
-    if (!link->views) return;
-    cci__sisci_drop_view(&link->views->registry);
-    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_drop_view(&link->views->block[i]);
-    cci_release(link->views);
-    link->views = NULL;
-}
-
-static void cci__sisci_connect_view(cci__sisci_link *link, cci__sisci_view *view, uint32_t id, int is_writable) {
-    view->link = link;
-    if (!cci__sisci_connect_segment(link, &view->segment, id, cci__sisci_on_view, view)) return;
-    view->id = id;
-    view->is_writable = (uint8_t)is_writable;
-    view->turn = link->views->turn;
-    link->views->connecting++;
-    link->ep->only = NULL;
-    link->ep->handshakes++; /* look often */
-}
-
-/* Maps a segment that is connected, if it is the peer's. */
-static int cci__sisci_map_view(cci__sisci_link *link, cci__sisci_view *view) {
-    cci__sci_error_t error;
-    const cci__sci_provider *sci = link->ep->sci;
-    unsigned int size = sci->call.SCIGetRemoteSegmentSize(view->segment);
-    uint8_t *base;
-    if (size == 0 || !cci__sci_is_same_peer(view->segment, link->out_segment)) return 0;
-    base = (uint8_t *)(uintptr_t)sci->call.SCIMapRemoteSegment(view->segment, &view->map, 0, size, NULL,
-                                                               view->is_writable ? 0u : sci->flag.READONLY_MAP, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        view->map = NULL;
-        return 0;
-    }
-    cci__sisci_save_descriptor(view->segment);
-    link->views->connecting--;
-    link->ep->handshakes--;
-    view->base = base;
-    view->size = size;
-    return 1;
-}
-
-static void cci__sisci_step_view(cci__sisci_link *link, cci__sisci_view *view) {
-    int news = view->news;
-    view->news = 0;
-    if (news < 0 || (news > 0 && !view->base && !cci__sisci_map_view(link, view))) {
-        if (!view->base) {
-            link->views->is_refused = 1;
-            link->views->pause = 1000;
-        }
-        cci__sisci_drop_view(view);
-    }
-}
-
-static void cci__sisci_step_views(cci__sisci_link *link) {
-    uint32_t i;
-    if (!link->views) return;
-    cci__sisci_step_view(link, &link->views->registry);
-    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_step_view(link, &link->views->block[i]);
-}
-
-/* The view of a segment; with the number 0 a free one, or one that has not been used for a while. */
-static cci__sisci_view *cci__sisci_find_view(cci__sisci_views *views, uint32_t id) {
-    cci__sisci_view *oldest = &views->block[0];
-    uint32_t i;
-    for (i = 0; i < CCI__SISCI_VIEWS; i++) {
-        cci__sisci_view *view = &views->block[i];
-        if (view->id == id) return view;
-        if (views->turn - view->turn > views->turn - oldest->turn) oldest = view;
-    }
-    if (id != 0 || !oldest->base || views->turn - oldest->turn < 4 * CCI__SISCI_VIEWS) return NULL;
-    cci__sisci_drop_view(oldest);
-    return oldest;
-}
-
-/* The peer has answered: what may be connected to is connected. */
-static void cci__sisci_hear_grant(cci__sisci_link *link) {
-    cci__sisci_views *views = link->views;
-    const uint8_t *grant = link->in + CCI__SISCI_AT_GRANT;
-    cci__sisci_view *view;
-    uint32_t word[3];
-    if (cci__sisci_load(grant + 12) != views->number) return;
-    memcpy(word, grant, sizeof word);
-    views->is_asking = 0;
-    views->is_refused = word[1] == 0;
-    if (views->is_refused) return;
-    if (!views->registry.segment) cci__sisci_connect_view(link, &views->registry, word[0], 0);
-    view = cci__sisci_find_view(views, word[1]);
-    if (view && word[2] == CCI__SCI_WRITES && !view->is_writable)
-        cci__sisci_drop_view(view);
-    else if (!view)
-        view = cci__sisci_find_view(views, 0);
-    if (view && !view->segment) cci__sisci_connect_view(link, view, word[1], word[2] == CCI__SCI_WRITES);
-    views->is_refused = !view || !view->segment || !views->registry.segment;
-}
-
-/* Asks the peer for the memory of a registration: 1 when it will be there soon. */
-static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
-    cci__sisci_views *views = link->views;
-    uint32_t head[4];
-    if (!views) {
-        views = (cci__sisci_views *)cci_alloc(sizeof *views);
-        if (!views) return 0;
-        memset(views, 0, sizeof *views);
-        link->views = views;
-    }
-    if (views->is_asking) cci__sisci_hear_grant(link);
-    if (views->is_asking || views->connecting > 0) return 1;
-    if ((views->is_refused && views->key == item->remote_key) || views->pause > 0) {
-        views->pause -= views->pause > 0;
-        return 0;
-    }
-    head[0] = item->remote_region;
-    head[1] = (uint32_t)item->remote_key;
-    head[2] = (uint32_t)(item->remote_key >> 32);
-    head[3] = views->number + 1;
-    if (cci__sisci_post(link, CCI__SISCI_ASK, 0, head, sizeof head, NULL, 0)) {
-        views->number++;
-        views->key = item->remote_key;
-        views->is_asking = 1;
-        link->is_busy |= CCI__SISCI_HAS_WORK;
-        views->is_refused = 0;
-    }
-    return 1;
-}
-
-/* Where a piece is in the peer's memory. *place is NULL, and the status is CCI_SUCCESS, while that is not mapped. */
-static int cci__sisci_find_place(cci__sisci_link *link, const cci__sisci_item *item, uint64_t offset, uint64_t length,
-                                 uint8_t **place) {
-    cci__sisci_views *views = link->views;
-    const cci__sisci_entry *at = (const cci__sisci_entry *)(const void *)views->registry.base + item->remote_region;
-    uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
-    cci__sisci_entry entry;
-    cci__sisci_view *view;
-    *place = NULL;
-    if (item->remote_region >= views->registry.size / sizeof entry || cci__sisci_load_long(&at->check) != item->check)
-        return CCI_ERR_RMA_HANDLE;
-    memcpy(&entry, at, sizeof entry);
-    if ((entry.flags & wanted) == 0 || length > entry.length || offset > entry.length - length)
-        return CCI_ERR_RMA_HANDLE;
-    view = entry.block ? cci__sisci_find_view(views, entry.block) : NULL;
-    if (!view || !view->base || (!item->is_read && !view->is_writable)) return CCI_SUCCESS;
-    if (entry.offset > view->size || entry.length > view->size - entry.offset)
-        return CCI_ERR_RMA_HANDLE; /* that is not its memory */
-    view->turn = views->turn;
-    *place = view->base + (size_t)(entry.offset + offset);
-    return CCI_SUCCESS;
-}
-
-/* Moves up to `most` bytes between the memories: 1 when the RMA is over, -1 when the peer's is not mapped. */
-static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
-    if (!link->views || !link->views->registry.base) return -1;
-    link->views->turn++;
-    while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
-        uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
-        uint8_t *local = cci__sisci_local(ep, item, item->begun, length), *place = NULL;
-        if (!local) {
-            item->status = CCI_ERR_RMA_HANDLE;
-            break;
-        }
-        cci__sisci_tell(link, CCI__SISCI_AT_BUSY, 1);
-        CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that it has */
-        item->status = cci__sisci_find_place(link, item, item->remote_offset + item->begun, length, &place);
-        if (place) memcpy(item->is_read ? local : place, item->is_read ? place : local, (size_t)length);
-        cci__sisci_tell(link, CCI__SISCI_AT_BUSY, 0);
-        if (!place && item->status == CCI_SUCCESS) return -1;
-        item->begun += length;
-        most -= length;
-        ep->mapped_bytes += place ? length : 0;
-    }
-    cci__sisci_renew(link, item);
-    return item->status != CCI_SUCCESS || item->begun == item->rma_length;
-}
-
-/* 1 when the RMA is over. Memory that can be mapped is; until then, and all other memory, is copied. */
-static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
-    const uint64_t most = 4 * CCI__SISCI_VM_PIECE;
-    int is_over;
-#ifndef CCI_NO_ATOMICS
-    if (item->width > 0) return cci__sisci_ask_atomic(ep, link, item);
-#endif
-    if (item->is_shared && item->slots == 0 && ep->device.rma_mode < CCI__SISCI_RMA_COPY) {
-        is_over = cci__sisci_mapped(ep, link, item, most);
-        if (is_over >= 0) return is_over;
-        if (cci__sisci_ask(link, item) && ep->device.rma_mode == CCI__SISCI_RMA_MAP) return 0;
-    }
-    return link->vm ? cci__sisci_vm(ep, link, item, most) : cci__sisci_bounced(ep, link, item);
-}
-
-/* Something that an RMA waits for is there. */
-static int cci__sisci_can_move(cci__sisci_link *link) {
-    const cci__sisci_item *item = link->items;
-    if (!item || !item->is_rma || item->width > 0) return 0;
-    if (link->vm || !link->views || !item->is_shared) return link->vm;
-    return link->views->is_asking ? cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 12) == link->views->number
-                                  : link->views->connecting == 0 && !link->views->is_refused;
-}
-
-/* A peer asks for memory: says which segment it is, if the key is right, and lets the peer connect to that. */
-static void cci__sisci_take_ask(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
-    uint64_t key = (uint64_t)head[2] << 32 | head[1];
-    const cci_rma_region_t *region = cci_rma_find(&ep->rma, key, head[0]);
-    const cci__sisci_entry *entry = (const cci__sisci_entry *)(const void *)ep->registry.base + head[0];
-    cci__sisci_permit *permit = &link->permit[link->permits++ % CCI__SISCI_PERMITS];
-    memset(permit, 0, sizeof *permit);
-    if (region && ep->registry.base && entry->check != 0) {
-        permit->id = entry->block;
-        permit->region = head[0];
-        permit->key = key;
-        permit->access = region->flags & CCI_FLAG_WRITE ? CCI__SCI_WRITES : CCI__SCI_READS;
-    }
-    cci__sisci_tell(link, CCI__SISCI_AT_GRANT, ep->registry.id);
-    cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 4, permit->id);
-    cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 8, (uint32_t)permit->access);
-    cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 12, head[3]);
-    cci__sisci_touch_lightly(link);
-}
-
-static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_segment_t segment,
-                                                   cci__sci_segment_cb_reason_t reason, unsigned int node,
-                                                   unsigned int adapter, cci__sci_error_t status);
-
-/* May the process at the other end of this channel connect? To the register who has a link, to memory who has shown its
- * key. */
-static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_client *client) {
-    cci__sisci *ep = (cci__sisci *)arg;
-    cci__sci_access best = CCI__SCI_NO_ACCESS;
-    const cci__sci_connection *c;
-    uint32_t k;
-    for (c = client->connections; c; c = c->next_of_client) {
-        const cci__sci_target *target = &c->served->target;
-        const cci__sisci_link *link = (const cci__sisci_link *)target->argument;
-        if (target->kind != CCI__SCI_SEGMENT || target->callback.local != cci__sisci_on_in)
-            continue; /* not the inbox of a link */
-        if (id == ep->registry.id) return CCI__SCI_READS;
-        for (k = 0; k < CCI__SISCI_PERMITS; k++) {
-            const cci__sisci_permit *permit = &link->permit[k];
-            if (permit->id == id && permit->access > best && cci_rma_find(&ep->rma, permit->key, permit->region))
-                best = permit->access;
-        }
-    }
-    return best;
-}
-
-static void cci__sisci_remove_shared(cci__sisci *ep, cci__sisci_shared *shared) {
-    if (shared->base) {
-        ep->sci->call.SCIUnmapSegment(shared->map, 0, NULL);
-        cci__sisci_remove_segment(ep, shared->segment);
-    }
-    shared->base = NULL;
-}
-
-/* ---- the queue: what has not found room in the ring ---- */
-
-static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_item *item = link->items;
-    uint32_t i;
-    for (i = 0; item->slots && i < CCI__SISCI_SLOTS; i++)
-        if (link->slot[i].item == item) link->slot[i].item = NULL; /* the answer finds nobody */
-    link->items = item->next;
-    if (!link->items) link->items_tail = &link->items;
-    if (link->fresh_item == item) link->fresh_item = item->next;
-    if (CCI__LINGERS(&item->conn->conn) && item->conn->link == link) cci__sisci_check_linger(item->conn);
-    cci__sisci_free_item(ep, item);
-}
-
-static void cci__sisci_add_item(cci__sisci_link *link, cci__sisci_item *item) {
-    cci__sisci_watch_time(link);
-    if (!link->fresh_item) link->fresh_item = item;
-    *link->items_tail = item;
-    link->items_tail = &item->next;
-    link->is_busy |= CCI__SISCI_HAS_WORK;
-}
-
-/* An RMA without a message completes at once, unless operations of an ordered connection are before it. */
-static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
-    op->item = NULL;
-    op->status = status;
-    op->posted = 1;
-    op->end = link->head;
-    if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->sibling.next == &op->sibling)
-        cci__sisci_complete(ep, op, status);
-}
-
-/* The first item of the queue; 0 if it has to wait. */
-static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
-    struct iovec piece;
-    int is_posted;
-    if (item->is_rma && !cci__sisci_move(ep, link, item)) return 0;
-    if (item->status == CCI_SUCCESS && item->has_message) {
-        piece.iov_base = (void *)(uintptr_t)item->data;
-        piece.iov_len = item->length;
-        CCI__WAKES(ep->wake_word = item->is_wake ? CCI__SISCI_WAKE : 0);
-        is_posted = cci__sisci_post_message(link, item->conn, &piece, 1, item->length, item->op);
-        CCI__WAKES(ep->wake_word = 0);
-        if (!is_posted) return 0;
-        if (item->op) item->op->item = NULL;
-    } else if (item->op) {
-        cci__sisci_end_rma(ep, link, item->op, item->status);
-    }
-    return 1;
-}
-
-static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
-    if (link->state != CCI__SISCI_OPEN || !cci__sisci_pay(ep, link)) return;
-    while (link->items) {
-        if (!cci__sisci_is_dead(link->items) && !cci__sisci_do_item(ep, link, link->items)) return;
-        cci__sisci_pop_item(ep, link);
-    }
-}
-
-/* Completes what the peer is known to have consumed. While it has ended connections whose records we have not seen,
- * nobody knows whether it took what it consumed. */
-static void cci__sisci_complete_consumed(cci__sisci *ep, cci__sisci_link *link) {
-    if (cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) return;
-    while (!cci__list_empty(&link->ops)) {
-        cci__sisci_op *op = CCI__CONTAINER(link->ops.next, cci__sisci_op, node);
-        if (!op->posted || (int32_t)(link->freed - op->end) < 0) return;
-        cci__sisci_complete(ep, op, op->status);
-    }
-}
-
-static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_see_freed(link);
-    cci__sisci_complete_consumed(ep, link);
-}
-
-/* ---- the ring, coming in ---- */
-
-static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *event) {
-    ep->received_total++;
-    cci_evq_post(&ep->received, event);
-}
-
-/* A message has come with word of what the peer had consumed when it sent it: that is told first, since the message
- * may be the answer. */
-static inline void cci__sisci_hear_answer(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
-    cci__sisci_hear_ack(link, ack);
-    if (!cci__list_empty(&link->ops)) cci__sisci_complete_consumed(ep, link);
-}
-
-static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
-    uint32_t place;
-    if (!link->out) return;
-    place = CCI__SISCI_AT_RETURNS + 4 * (link->given_back % CCI__SISCI_RETURNS);
-    link->given_back++;
-    cci__sisci_tell(link, place, (link->given_back & 0xffffffu) << 8 | block);
-    cci__sisci_touch_lightly(link);
-}
-
-/* What is in a record, copied out of shared memory. */
-typedef struct cci__sisci_record {
-    const uint8_t *data;
-    uint32_t type, length, to, ack, lines;
-    int is_void;
-} cci__sisci_record;
-
-enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED, CCI__SISCI_LATER };
-
-/* A message waits for the program. */
-static inline void cci__sisci_deliver(cci__sisci *ep, cci__sisci_conn *conn, cci_evq_event_t *event) {
-    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
-    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
-    cci__sisci_post_received(ep, event);
-}
-
-/* Tells the peer that a message which it has withdrawn was not delivered, before it can see that it is consumed; 0
- * if there is no room. */
-static int cci__sisci_tell_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
-    uint32_t head[4] = {0, 0, 0, 0};
-    head[2] = end;
-    if (link->state != CCI__SISCI_OPEN) return 1;
-    if (!cci__sisci_has_room(link, 2 * cci__sisci_lines(sizeof head))) return 0;
-    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
-    return cci__sisci_post(link, CCI__SISCI_VOIDED, conn->conn.peer_index, head, sizeof head, NULL, 0);
-}
-
-/* The peer has not delivered what we withdrew: on an ordered connection, the message that ends there and all behind
- * it. */
-static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
-    cci_list_t *at;
-    link->peer_disconnects++;
-    for (at = link->ops.next; conn && at != &link->ops; at = at->next) {
-        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (op->conn == conn && op->withdrawn && op->status == CCI_SUCCESS &&
-            (op->end == end || (conn->conn.pub.attribute == CCI_CONN_ATTR_RO && (int32_t)(op->end - end) > 0)))
-            op->status = CCI_ERR_RNR;
-    }
-}
-
-/* An event for a message, with a buffer unless the message stays where it is; NULL if there is none. */
-static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_place) {
-    cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
-    if (CCI__UNLIKELY(!event) && cci__sisci_add_recv(ep)) event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
-    if (event && !in_place && (event->buffer = cci__sisci_take_buffer(ep)) == NULL) {
-        cci_evq_return_event(&ep->base.evq, event);
-        event = NULL;
-    }
-    if (event) {
-        event->state = 0;
-        event->owner = NULL;
-    }
-    return event;
-}
-
-/* A message for the program. */
-static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
-    cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
-    uint32_t block = 0;
-    int is_block = record->type == CCI__SISCI_BLOCK, in_place;
-    const uint8_t *data = record->data;
-    cci_evq_event_t *event;
-    if (is_block) {
-        memcpy(&block, data, sizeof block);
-        if (block >= ep->device.block_count || link->block_held[block]) {
-            cci__sisci_lose(link);
-            return CCI__SISCI_TAKEN;
-        }
-        data = link->in_blocks + (size_t)block * ep->stride;
-    }
-    if (conn && record->is_void) {
-        if (!conn->skips && !cci__sisci_tell_voided(link, conn, link->tail + record->lines)) {
-            link->is_answering = 1;
-            return CCI__SISCI_STALLED;
-        }
-        conn->skips = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
-    }
-    if (!conn || conn->ended || conn->skips || record->is_void || record->length > conn->conn.pub.max_send_size ||
-        CCI__LINGERS(&conn->conn) || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
-        if (is_block) cci__sisci_give_back(link, block);
-        return CCI__SISCI_TAKEN;
-    }
-    in_place = is_block && !link->is_foreign && link->held < ep->device.block_count / 2;
-    event = cci__sisci_message_event(ep, in_place);
-    if (!event) {
-        if (cci__conn_is_reliable(&conn->conn)) return CCI__SISCI_STALLED;
-        if (is_block) cci__sisci_give_back(link, block);
-        return CCI__SISCI_TAKEN;
-    }
-    if (in_place) {
-        event->owner = link;
-        event->state = block + 1;
-        link->block_held[block] = 1;
-        link->held++;
-    } else if (is_block) {
-        memcpy(event->buffer->data, data, record->length);
-        cci__sisci_give_back(link, block);
-    } else {
-        cci__sisci_get(data, event->buffer->data, record->length);
-    }
-    event->base.pub.recv.ptr = in_place ? data : event->buffer->data;
-    event->base.pub.recv.type = CCI_EVENT_RECV;
-    event->base.pub.recv.len = record->length;
-    cci__sisci_hear_answer(ep, link, record->ack);
-    cci__sisci_deliver(ep, conn, event);
-    return CCI__SISCI_TAKEN;
-}
-
-/* There is no room for a request: its client may ask again, and nobody behind it has to wait. */
-static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t client, int has_buffer) {
-    uint32_t head[4] = {0, 0, 0, CCI__SISCI_BUSY};
-    if (!cci__sisci_post(link, CCI__SISCI_REJECT, client, head, sizeof head, NULL, 0)) {
-        link->is_answering = 1;
-        return CCI__SISCI_STALLED;
-    }
-    if ((ep->refusals & (ep->refusals + 1)) == 0) { /* not each of many */
-        cci_log(CCI_LOG_WARN, has_buffer
-                                  ? "sisci: a client has to wait: there is no memory for another connection"
-                                  : "sisci: a client has to wait: the program has too many requests or messages");
-    }
-    ep->refusals++;
-    return CCI__SISCI_TAKEN;
-}
-
-/* What the peer's inbox says about its endpoint. */
-static const char *cci__sisci_peer_uri(const cci__sisci_link *link, char *text) {
-    if (link->card.service == 0) return NULL;
-    snprintf(text, CCI__SISCI_URI, "sisci://%lu:%lu", (unsigned long)link->peer_node,
-             (unsigned long)link->card.service);
-    return text;
-}
-
-static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record,
-                                   const uint32_t *head) {
-    cci_evq_buffer_t *buffer;
-    cci_evq_event_t *event;
-    cci__sisci_conn *conn;
-    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_MORE]; /* whole lines are copied */
-    uint32_t length = record->length - 16;
-    if (length > CCI_CONN_REQ_LEN || head[2] > CCI_CONN_ATTR_UU) {
-        cci__sisci_lose(link);
-        return CCI__SISCI_TAKEN;
-    }
-    if (link->state != CCI__SISCI_OPEN) return CCI__SISCI_TAKEN; /* nobody is there to be answered */
-    buffer = ep->requests < CCI__SISCI_REQUESTS ? cci__sisci_take_buffer(ep) : NULL;
-    event = buffer ? cci__endpoint_event(&ep->base) : NULL;
-    conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
-    if (!conn) {
-        if (event) cci_evq_return_event(&ep->base.evq, event);
-        if (buffer) cci_evq_release_buffer(&ep->base.evq, buffer);
-        return cci__sisci_refuse(ep, link, head[0], buffer != NULL);
-    }
-    conn->conn.peer_index = head[0];
-    conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->card.max_send_size);
-    cci__list_append(&link->asked, &conn->asked);
-    cci__sisci_get(record->data, bytes, record->length);
-    memcpy(buffer->data, bytes + 16, length);
-    event->buffer = buffer;
-    event->owner = conn;
-    event->state = 0;
-    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
-    event->base.pub.request.data_len = length;
-    event->base.pub.request.data_ptr = length ? buffer->data : NULL;
-    event->base.pub.request.attribute = (cci_conn_attribute_t)head[2];
-    event->base.pub.request.peer_uri = cci__sisci_peer_uri(link, (char *)buffer->data + CCI_CONN_REQ_LEN);
-    ep->requests++;
-    cci_evq_post(&ep->base.evq.urgent, event);
-    return CCI__SISCI_TAKEN;
-}
-
-/* The client has given up. */
-static void cci__sisci_take_cancel(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
-    cci_list_t *at;
-    for (at = link->asked.next; at != &link->asked; at = at->next) {
-        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
-        if (conn->conn.peer_index != head[0]) continue;
-        if (conn->conn.state == CCI_CONN_REQUESTED) {
-            conn->cancelled = 1;
-        } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
-            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
-            cci__sisci_close_conn(ep, conn);
-        }
-        return;
-    }
-}
-
-/* The peer has ended a connection; it had consumed as much as `mark` then, and will take nothing else. */
-static void cci__sisci_mark_ops(cci__sisci_conn *conn, uint32_t mark) {
-    cci_list_t *at = conn->ops;
-    while (at) {
-        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, sibling);
-        if (!op->posted || (op->has_record && (int32_t)(op->end - mark) > 0)) op->status = CCI_ERR_DISCONNECTED;
-        at = at->next == conn->ops ? NULL : at->next;
-    }
-}
-
-static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
-                                       const uint32_t *head) {
-    link->peer_disconnects++;
-    if (!conn) return;
-    if (conn->conn.state == CCI_CONN_ACCEPTED) {
-        cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
-        cci__sisci_close_conn(ep, conn);
-        return;
-    }
-    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) return;
-    cci__notices_forget(&ep->base.notices, &conn->conn, 1);
-    conn->conn.state = CCI_CONN_BROKEN;
-    cci__sisci_mark_ops(conn, head[2]);
-    while (conn->ops) {
-        cci__sisci_op *op = CCI__CONTAINER(conn->ops, cci__sisci_op, sibling);
-        cci__sisci_fail_op(ep, link, op, op->status);
-    }
-    cci__sisci_end_conn(ep, conn, head[3] == 0 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED);
-}
-
-/* The server is busy: it will be asked again. */
-static void cci__sisci_try_later(cci__sisci *ep, cci__sisci_conn *conn) {
-    uint64_t at_ns = cci__sci_now() + cci_conn_retry_ns(conn->conn.tries);
-    conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries + 1u, 200);
-    conn->waits = 1;
-    cci__timer_arm(&ep->base.wheel, &conn->conn.timer, cci__min64(at_ns, conn->conn.deadline_ns));
-}
-
-static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
-    conn->waits = 0;
-    cci__timer_arm(&ep->base.wheel, &conn->conn.timer, conn->conn.deadline_ns);
-    cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
-}
-
-/* Posts the outcome of cci_connect(), with the data that its record has. */
-static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record, int status) {
-    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_MORE]; /* whole lines are copied */
-    cci_conn_answer_t *answer = (cci_conn_answer_t *)conn->data;
-    cci_evq_event_t *event = conn->event;
-    uint32_t length = record->length - 16;
-    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, status);
-    if (length == 0) {
-        cci__sisci_drop_data(ep, conn);
-        return;
-    }
-    conn->data = NULL;
-    cci__sisci_get(record->data, bytes, record->length);
-    memcpy(answer + 1, bytes + 16, length);
-    cci__list_append(&ep->base.told, &answer->node);
-    event->base.pub.connect.data_ptr = answer + 1;
-    event->base.pub.connect.data_len = length;
-}
-
-/* The server has accepted. */
-static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
-                                   const cci__sisci_record *record, const uint32_t *head) {
-    conn->conn.peer_index = head[0];
-    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->card.max_send_size);
-    cci__sisci_opened(ep, conn);
-    cci__sisci_answered(ep, conn, record, CCI_SUCCESS);
-    cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
-}
-
-/* The server has rejected, or is busy. */
-static void cci__sisci_take_reject(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record,
-                                   const uint32_t *head) {
-    if (head[3] == CCI__SISCI_BUSY) {
-        cci__sisci_try_later(ep, conn);
-        return;
-    }
-    cci__sisci_answered(ep, conn, record, CCI_ECONNREFUSED);
-    cci__sisci_close_conn(ep, conn);
-}
-
-/* ACCEPT or REJECT. */
-static void cci__sisci_take_answer(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
-                                   const cci__sisci_record *record, const uint32_t *head) {
-    if (record->length - 16 > CCI_CONN_REQ_LEN) {
-        cci__sisci_lose(link);
-        return;
-    }
-    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) return;
-    if (record->type == CCI__SISCI_ACCEPT)
-        cci__sisci_take_accept(ep, link, conn, record, head);
-    else
-        cci__sisci_take_reject(ep, conn, record, head);
-}
-
-static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
-    cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
-    uint32_t head[4];
-    if (record->length < sizeof head) {
-        cci__sisci_lose(link);
-        return CCI__SISCI_TAKEN;
-    }
-    memcpy(head, record->data, sizeof head);
-    switch (record->type) {
-    case CCI__SISCI_REQUEST: return cci__sisci_take_request(ep, link, record, head);
-    case CCI__SISCI_CANCEL: cci__sisci_take_cancel(ep, link, head); break;
-    case CCI__SISCI_ACCEPT:
-    case CCI__SISCI_REJECT: cci__sisci_take_answer(ep, link, conn, record, head); break;
-    case CCI__SISCI_CONFIRM:
-        if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
-            cci__list_remove(&conn->asked);
-            cci__list_init(&conn->asked);
-            cci__sisci_opened(ep, conn);
-            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_SUCCESS);
-        }
-        break;
-    case CCI__SISCI_DISCONNECT: cci__sisci_take_disconnect(ep, link, conn, head); break;
-    case CCI__SISCI_ASK: cci__sisci_take_ask(ep, link, head); break;
-    case CCI__SISCI_VOIDED: cci__sisci_take_voided(link, conn, head[2]); break;
-    case CCI__SISCI_RESUME:
-        if (conn) conn->skips = 0;
-        break;
-    default: break; /* a PING only wants to be consumed */
-    }
-    return CCI__SISCI_TAKEN;
-}
-
-/* Reads the next record's header once; 0 if there is none. */
-static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *record) {
-    uint32_t place = link->tail & (link->in_lines - 1), word;
-    const uint8_t *line = link->in_ring + (size_t)place * CCI__SISCI_LINE;
-    if (cci__sisci_load(line) != link->tail * 2 + 1) return 0;
-    word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
-    memcpy(&record->to, line + 8, 4);
-    memcpy(&record->ack, line + 12, 4);
-    record->type = word & 0xff;
-    record->is_void = (word & CCI__SISCI_VOID) != 0;
-    if (word & CCI__SISCI_ASKS) link->ep->is_asked = 1;
-    CCI__WAKES(if (word & CCI__SISCI_WAKE) link->ep->base.wakes.heard = 1);
-    record->length = word >> 16;
-    record->data = line + CCI__SISCI_HEADER;
-    record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
-                    : record->type == CCI__SISCI_BLOCK ? 1
-                                                       : cci__sisci_lines(record->length);
-    if (record->lines > link->in_lines - place || record->type == 0 || record->type > CCI__SISCI_RESUME) {
-        cci__sisci_lose(link);
-        return 0;
-    }
-    if (word & CCI__SISCI_LAST) record->lines = link->in_lines - place;
-    return 1;
-}
-
-/* Tells how far we have got. Records tell it too; a word is stored only when no record went since. */
-static void cci__sisci_acknowledge(cci__sisci_link *link) {
-    cci__list_remove(&link->due);
-    link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
-    if (link->told_tail != link->tail) {
-        link->told_tail = link->tail;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK, link->tail);
-        cci__sisci_touch_lightly(link);
-    }
-}
-
-static void cci__sisci_acknowledge_all(cci__sisci *ep) {
-    ep->is_asked = 0;
-    while (!cci__list_empty(&ep->due)) cci__sisci_acknowledge(CCI__CONTAINER(ep->due.next, cci__sisci_link, due));
-}
-
-/* Where the next record will be. */
-static inline const uint8_t *cci__sisci_next_line(const cci__sisci_link *link) {
-    return link->in_ring + (size_t)(link->tail & (link->in_lines - 1)) * CCI__SISCI_LINE;
-}
-
-/* The connection that a short message is for, if it may just be taken. */
-static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
-    cci__sisci_conn *conn = link->last;
-    if (!conn || cci__sisci_name(conn) != name) conn = link->last = cci__sisci_find_conn(ep, link, name);
-    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->skips ? conn : NULL;
-}
-
-/* Takes a short message for which there is room, and nothing else: NULL if it has to go the long way. */
-static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link,
-                                                                   const uint8_t *line) {
-    uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
-    uint32_t length = word >> 16, place = link->tail & (link->in_lines - 1), header[2];
-    cci_evq_event_t *event = ep->base.evq.free_events[CCI_EVQ_RECV];
-    cci_evq_buffer_t *buffer = ep->base.evq.free_buffers;
-    cci__sisci_conn *conn;
-    int is_one = length <= CCI__SISCI_FIRST; /* line */
-    if ((word & (0xff | CCI__SISCI_VOID | CCI__SISCI_WAKE)) != CCI__SISCI_MESSAGE ||
-        length > CCI__SISCI_FIRST + CCI__SISCI_MORE || (!is_one && place + 1 == link->in_lines) || !event || !buffer ||
-        ep->base.evq.recv_out >= ep->base.evq.recv_limit)
-        return NULL;
-    memcpy(header, line + 8, sizeof header);
-    conn = cci__sisci_open_conn_of(ep, link, header[0]);
-    if (!conn || length > conn->conn.pub.max_send_size) return NULL;
-    (void)cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
-    (void)cci_evq_take_buffer(&ep->base.evq);
-    event->buffer = buffer;
-    event->owner = NULL;
-    memcpy(buffer->data, line + CCI__SISCI_HEADER, CCI__SISCI_FIRST); /* whole lines: constant lengths need no call */
-    if (!is_one) memcpy(buffer->data + CCI__SISCI_FIRST, line + CCI__SISCI_LINE + 4, CCI__SISCI_MORE);
-    event->base.pub.recv.type = CCI_EVENT_RECV;
-    event->base.pub.recv.len = length;
-    event->base.pub.recv.ptr = buffer->data;
-    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
-    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
-    cci__sisci_hear_answer(ep, link, header[1]);
-    if (word & CCI__SISCI_ASKS) ep->is_asked = 1;
-    link->tail += CCI__UNLIKELY(word & CCI__SISCI_LAST) ? link->in_lines - place : is_one ? 1 : 2;
-    return event;
-}
-
-/* Asks for a line of memory that will be written soon. */
-static inline void cci__sisci_prefetch_own(const uint8_t *line) {
-#if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0"
-                     :
-                     : "m"(*line)); /* compilers know it only by special order; old processors ignore it */
-#else
-    __builtin_prefetch(line, 1);
-#endif
-}
-
-/* What comes first after a pause is often answered at once. The peer polls the lines where the answer will be: to
- * take them from it costs as much as the message's way here, and is over when the program has made up its mind. */
-static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
-    const uint8_t *line = link->out_ring + (size_t)(link->head & (link->out_lines - 1)) * CCI__SISCI_LINE;
-    if (!link->mirror) {
-        cci__sisci_prefetch_own(line);
-        cci__sisci_prefetch_own(line + CCI__SISCI_LINE);
-    }
-}
-
-/* The next record waits for the program, or for space for an answer: the peer learns that, and how far we have got.
- * What the peer has consumed counts from here: more is a reason to look again. */
-static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_see_freed(link);
-    if (!link->is_answering && cci__list_empty(&link->stuck)) {
-        ep->is_short = 1;
-        cci__list_append(&ep->stuck, &link->stuck);
-    }
-    if (!cci__sisci_is_stuck(link)) {
-        link->stalled = link->tail * 2 + 1;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
-        cci__sisci_acknowledge(link);
-    }
-}
-
-/* What was taken is acknowledged with the next record, or when nothing comes; at once if much was taken before that.
- * `begun` is where this began: lines that a record leaves out hurry nobody. */
-static inline void cci__sisci_owe_ack(cci__sisci *ep, cci__sisci_link *link, uint32_t begun) {
-    if (CCI__UNLIKELY(begun - link->told_tail > link->in_lines / 4)) {
-        cci__sisci_acknowledge(link);
-    } else if (!(link->is_busy & CCI__SISCI_IS_DUE)) {
-        cci__list_append(&ep->due, &link->due);
-        link->is_busy |= CCI__SISCI_IS_DUE;
-    }
-}
-
-/* Takes what has come, up to a batch, and sees that it is acknowledged; how much it was. */
-static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_record record;
-    cci_evq_event_t *event;
-    uint32_t begun = link->tail;
-    int count = 0, status = CCI__SISCI_TAKEN;
-    while (count < link->batch) {
-        const uint8_t *line = cci__sisci_next_line(link);
-        if (cci__sisci_load(line) != link->tail * 2 + 1) break;
-        if (link->batch == 1) cci__sisci_expect_answer(link);
-        event = cci__sisci_take_short(ep, link, line);
-        if (event) {
-            cci__sisci_post_received(ep, event);
-            count++;
-            continue;
-        }
-        if (!cci__sisci_read_record(link, &record)) break;
-        link->is_answering = 0;
-        if (record.type == CCI__SISCI_MESSAGE || record.type == CCI__SISCI_BLOCK) {
-            status = cci__sisci_take_message(ep, link, &record);
-        } else if (record.type == CCI__SISCI_RMA_WRITE || record.type == CCI__SISCI_RMA_READ) {
-            cci__sisci_bounce bounce;
-            if (record.length < sizeof bounce) {
-                cci__sisci_lose(link);
-                break;
-            }
-            memcpy(&bounce, record.data, sizeof bounce); /* it fits in one line */
-            cci__sisci_serve_bounce(ep, link, record.type == CCI__SISCI_RMA_READ, &bounce);
-#ifndef CCI_NO_ATOMICS
-        } else if (record.type == CCI__SISCI_RMA_ATOMIC && record.length >= sizeof(cci__sisci_bounce)) {
-            cci__sisci_bounce bounce;
-            memcpy(&bounce, record.data, sizeof bounce);
-            cci__sisci_serve_atomic(ep, link, &bounce);
-#endif
-        } else if (record.type != CCI__SISCI_PAD) {
-            status = cci__sisci_take_control(ep, link, &record);
-        }
-        if (status == CCI__SISCI_STALLED) break;
-        cci__sisci_hear_ack(link, record.ack);
-        link->tail += record.lines;
-        count++;
-    }
-    if (CCI__UNLIKELY(status == CCI__SISCI_STALLED)) cci__sisci_stall(ep, link);
-    /* The first after a pause goes to the program at once: a look at the next one would take its line from the peer. */
-    link->batch = (uint8_t)(count < link->batch              ? 1
-                            : link->batch < CCI__SISCI_BATCH ? 2 * link->batch
-                                                             : CCI__SISCI_BATCH);
-    if (count > 0) {
-        if (status == CCI__SISCI_TAKEN) cci__sisci_owe_ack(ep, link, begun);
-        if (link->told) { /* awake */
-            link->told = 0;
-            cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 0);
-        }
-        link->is_watched = 0;
-        cci__sisci_heat(link);
-    }
-    return count;
-}
-
-/* ---- links ---- */
-
-static cci__sci_callback_action_t cci__sisci_on_door(void *arg, cci__sci_remote_segment_t segment,
-                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
-    cci__sisci_link *link = (cci__sisci_link *)arg;
-    (void)segment;
-    link->news.door = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
-    cci__sisci_attend(link);
-    link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-static cci__sci_callback_action_t cci__sisci_on_out(void *arg, cci__sci_remote_segment_t segment,
-                                                    cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
-    cci__sisci_link *link = (cci__sisci_link *)arg;
-    (void)segment;
-    link->news.out = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
-    cci__sisci_attend(link);
-    link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-static cci__sci_callback_action_t cci__sisci_on_marks(void *arg, cci__sci_remote_segment_t segment,
-                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
-    cci__sisci_link *link = (cci__sisci_link *)arg;
-    (void)segment;
-    link->news.marks = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
-    cci__sisci_attend(link);
-    link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_segment_t segment,
-                                                   cci__sci_segment_cb_reason_t reason, unsigned int node,
-                                                   unsigned int adapter, cci__sci_error_t status) {
-    cci__sisci_link *link = (cci__sisci_link *)arg;
-    (void)segment, (void)node, (void)adapter, (void)status;
-    link->news.attached = reason == CCI__SCI_CB_CONNECT ? 1 : -1;
-    cci__sisci_attend(link);
-    link->ep->rounds = 0;
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-/* Who comes to the door and leaves it again is of no interest. */
-static cci__sci_callback_action_t cci__sisci_on_visit(void *arg, cci__sci_local_segment_t segment,
-                                                      cci__sci_segment_cb_reason_t reason, unsigned int node,
-                                                      unsigned int adapter, cci__sci_error_t status) {
-    (void)arg, (void)segment, (void)reason, (void)node, (void)adapter, (void)status;
-    return CCI__SCI_CALLBACK_CONTINUE;
-}
-
-static size_t cci__sisci_blocks_at(uint32_t lines) {
-    return ((size_t)CCI__SISCI_AT_RING + (size_t)lines * CCI__SISCI_LINE + 4095) & ~(size_t)4095;
-}
-
-static size_t cci__sisci_slots_at(uint32_t lines, uint32_t block_size, uint32_t block_count) {
-    return (cci__sisci_blocks_at(lines) + (size_t)block_size * block_count + 4095) & ~(size_t)4095;
-}
-
-static size_t cci__sisci_inbox_size(uint32_t lines, uint32_t block_size, uint32_t block_count) {
-    return cci__sisci_slots_at(lines, block_size, block_count) + (size_t)2 * CCI__SISCI_SLOTS * CCI__SISCI_SLOT_SIZE;
-}
-
-/* Makes our inbox and offers it; `in_id` 0: any number. */
-static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t in_id, uint32_t out_id) {
-    cci__sisci_card card;
-    cci__sci_error_t error;
-    uint32_t lines = ep->device.ring_bytes / CCI__SISCI_LINE;
-    size_t size = cci__sisci_inbox_size(lines, ep->stride, ep->device.block_count);
-    if (ep->port && !link->mirror && (link->mirror = cci__sisci_take_mirror(ep->port)) == NULL) return 0;
-    link->in_id = in_id;
-    error = link->mirror ? cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_far_in,
-                                                   cci__sisci_callback_arg(link->mirror))
-                         : cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_on_in, link);
-    if (error != CCI__SCI_ERR_OK) return 0;
-    link->in = (uint8_t *)ep->sci->call.SCIMapLocalSegment(link->in_segment, &link->in_map, 0, (unsigned int)size, NULL,
-                                                           0, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        link->in_map = NULL;
-        link->in = NULL;
-        return 0;
-    }
-    link->out_id = out_id;
-    link->in_lines = lines;
-    link->in_ring = link->in + CCI__SISCI_AT_RING;
-    link->in_blocks = link->in + cci__sisci_blocks_at(lines);
-    link->in_slots = link->in + cci__sisci_slots_at(lines, ep->stride, ep->device.block_count);
-    if (link->mirror) /* the kernel clears its shared memory; what a library gives may have been used before */
-        memset(link->in, 0, size);
-    memset(&card, 0, sizeof card);
-    card.magic = CCI__SISCI_MAGIC;
-    card.other_id = out_id;
-    card.ring_lines = lines;
-    card.block_size = ep->stride;
-    card.block_count = ep->device.block_count;
-    card.slot_size = CCI__SISCI_SLOT_SIZE;
-    card.interrupt = ep->interrupt_number;
-    card.max_send_size = ep->base.max_send_size;
-    card.pid = (uint32_t)getpid();
-    card.region_count = CCI__SISCI_REGIONS;
-    card.region_size = sizeof(cci_rma_region_t);
-    card.sleeps = (uint32_t)cci__sisci_is_sleeper(ep);
-    card.probe_at = (uint64_t)(uintptr_t)&ep->probe;
-    card.probe = ep->probe;
-    card.regions_at = (uint64_t)(uintptr_t)ep->regions;
-    card.service = ep->service;
-    card.mark = link->mark;
-    memcpy(link->in, &card, sizeof card);
-    return cci__sisci_offer(ep, link->in_segment);
-}
-
-/* Leaves the door; a hello that nobody has taken goes with us. */
-static void cci__sisci_leave_door(cci__sisci_link *link) {
-    const cci__sci_functions *call = &link->ep->sci->call;
-    cci__sci_error_t error;
-    if (link->hello) {
-        uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
-        (void)__atomic_compare_exchange_n(link->hello, &ours, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-        link->hello = NULL;
-    }
-    if (link->door_map) {
-        call->SCIUnmapSegment(link->door_map, 0, &error);
-        link->door_map = NULL;
-    }
-    if (link->door_segment) {
-        call->SCIDisconnectSegment(link->door_segment, 0, &error);
-        link->door_segment = NULL;
-    }
-    link->news.door = 0;
-}
-
-static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
-    cci__sci_error_t error;
-    if (link->interrupt) {
-        link->ep->sci->call.SCIDisconnectInterrupt(link->interrupt, 0, &error);
-        link->interrupt = NULL;
-    }
-    link->knocks = 0;
-}
-
-static void cci__sisci_leave_marks(cci__sisci_link *link) {
-    const cci__sci_functions *call = &link->ep->sci->call;
-    cci__sci_error_t error;
-    if (link->marks_map) call->SCIUnmapSegment(link->marks_map, 0, &error);
-    if (link->marks_segment) call->SCIDisconnectSegment(link->marks_segment, 0, &error);
-    link->marks_map = NULL;
-    link->marks_segment = NULL;
-    link->peer_door = NULL;
-}
-
-/* Takes down all that SISCI has of a link. */
-static void cci__sisci_take_down(cci__sisci_link *link) {
-    const cci__sci_functions *call = &link->ep->sci->call;
-    cci__sci_error_t error;
-    cci__sisci_drop_views(link);
-    cci__sisci_leave_door(link);
-    cci__sisci_leave_interrupt(link);
-    cci__sisci_leave_marks(link);
-    cci__sisci_free_mirror(link);
-    if (link->out_map) call->SCIUnmapSegment(link->out_map, 0, &error);
-    if (link->out_segment) call->SCIDisconnectSegment(link->out_segment, 0, &error);
-    if (link->in_map) call->SCIUnmapSegment(link->in_map, 0, &error);
-    if (link->in_segment) cci__sisci_remove_inbox(link);
-    cci__list_remove(&link->notify);
-    cci__list_init(&link->notify);
-    cci__list_remove(&link->due);
-    cci__list_init(&link->due);
-    cci__sisci_leave_time(link);
-    cci__list_remove(&link->stuck);
-    cci__list_init(&link->stuck);
-    link->out_map = link->in_map = NULL;
-    link->out_segment = NULL;
-    link->in_segment = NULL;
-    link->in = link->out = NULL;
-    link->watch = link->watched = 0;
-    link->is_due_to_tell = 0;
-    link->is_watched = 0;
-    memset(&link->news, 0, sizeof link->news);
-}
-
-static void cci__sisci_end_handshake(cci__sisci *ep, const cci__sisci_link *link) {
-    if (link->state < CCI__SISCI_OPEN) {
-        ep->handshakes--;
-        ep->answers -= !link->is_client;
-    }
-}
-
-/* ---- links by their numbers, and by the servers to which they lead ---- */
-
-/* The number of a bit in our door for a link; 0: there is none, or no memory. */
-static int cci__sisci_take_number(cci__sisci *ep, cci__sisci_link *link) {
-    if (ep->mark_free == CCI__SISCI_NO_MARK && ep->mark_count == ep->mark_capacity) {
-        uint32_t capacity = ep->mark_capacity ? 2 * ep->mark_capacity : 64;
-        cci__sisci_mark *more =
-            capacity <= CCI__SISCI_MARKS ? (cci__sisci_mark *)cci_alloc(capacity * sizeof *more) : NULL;
-        if (!more) return 0;
-        if (ep->marks) {
-            memcpy(more, ep->marks, ep->mark_count * sizeof *more);
-            cci_release(ep->marks);
-        }
-        ep->marks = more;
-        ep->mark_capacity = capacity;
-    }
-    link->mark = ep->mark_free;
-    if (link->mark == CCI__SISCI_NO_MARK)
-        link->mark = ep->mark_count++;
-    else
-        ep->mark_free = ep->marks[link->mark].next_free;
-    ep->marks[link->mark].link = link;
-    return 1;
-}
-
-static void cci__sisci_return_number(cci__sisci *ep, const cci__sisci_link *link) {
-    if (link->mark != CCI__SISCI_NO_MARK) {
-        ep->marks[link->mark].link = NULL;
-        ep->marks[link->mark].next_free = ep->mark_free;
-        ep->mark_free = link->mark;
-    }
-}
-
-static cci__sisci_link **cci__sisci_bucket(const cci__sisci *ep, uint32_t node, uint32_t service) {
-    uint32_t hash = (service ^ node << 16) * UINT32_C(2654435769);
-    return &ep->servers[(hash >> 8) & (ep->server_buckets - 1)];
-}
-
-static void cci__sisci_note_server(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_link **at = cci__sisci_bucket(ep, link->peer_node, link->service);
-    link->same = *at;
-    *at = link;
-    ep->server_count++;
-}
-
-static void cci__sisci_forget_server(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_link **at =
-        link->is_client && ep->servers ? cci__sisci_bucket(ep, link->peer_node, link->service) : NULL;
-    while (at && *at && *at != link) at = &(*at)->same;
-    if (at && *at) {
-        *at = link->same;
-        ep->server_count--;
-    }
-}
-
-/* Sees that there are at least as many buckets as links; 0: there is no memory for the first. */
-static int cci__sisci_grow_buckets(cci__sisci *ep) {
-    uint32_t count = ep->server_buckets ? 2 * ep->server_buckets : 16, old_count = ep->server_buckets, i;
-    cci__sisci_link **old = ep->servers, **more;
-    if (ep->server_count < old_count) return 1;
-    more = (cci__sisci_link **)cci_alloc(count * sizeof *more);
-    if (!more) return old != NULL;
-    memset(more, 0, count * sizeof *more);
-    ep->servers = more;
-    ep->server_buckets = count;
-    ep->server_count = 0;
-    for (i = 0; i < old_count; i++) {
-        cci__sisci_link *link, *next;
-        for (link = old[i]; link; link = next) {
-            next = link->same;
-            cci__sisci_note_server(ep, link);
-        }
-    }
-    cci_release(old);
-    return 1;
-}
-
-static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
-    while (link->items) cci__sisci_pop_item(ep, link);
-    cci__sisci_take_down(link);
-    cci__sisci_cool(link);
-    cci__sisci_end_handshake(ep, link);
-    if (link->mirror) cci__sisci_drop_mirror(link->mirror);
-    cci__sisci_forget_server(ep, link);
-    cci__sisci_return_number(ep, link);
-    cci__list_remove(&link->node);
-    cci__list_remove(&link->step);
-    cci__list_remove(&link->idle);
-    cci_release(link->memory);
-}
-
-static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
-    void *memory = cci_alloc(sizeof(cci__sisci_link) + CCI__SISCI_LINE);
-    cci__sisci_link *link;
-    if (!memory) return NULL;
-    link = (cci__sisci_link *)cci__sisci_align(memory);
-    memset(link, 0, sizeof *link);
-    link->memory = memory;
-    link->mark = CCI__SISCI_NO_MARK;
-    if (!ep->port && !cci__sisci_take_number(ep, link)) {
-        cci_release(memory);
-        return NULL;
-    }
-    link->ep = ep;
-    link->items_tail = &link->items;
-    link->batch = 1;
-    cci__list_init(&link->notify);
-    cci__list_init(&link->due);
-    cci__list_init(&link->step);
-    cci__list_init(&link->timed);
-    cci__list_init(&link->stuck);
-    cci__list_init(&link->idle);
-    cci__list_init(&link->ops);
-    cci__list_init(&link->owing);
-    cci__list_init(&link->asked);
-    cci__list_init(&link->silent);
-    link->conns = CCI__CONN_NONE;
-    cci__list_append(&ep->cold, &link->node);
-    cci__sisci_attend(link);
-    ep->only = NULL;
-    link->is_client = is_client;
-    ep->answers += !is_client;
-    ep->handshakes++;
-    return link;
-}
-
-/* Begins, or begins again, to connect to the server's door. */
-static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
-    uint32_t out_id = (uint32_t)cci__sci_random() | 1;
-    cci__sisci_take_down(link);
-    link->state = CCI__SISCI_KNOCKING;
-    link->retry_ns = CCI__NEVER;
-    link->knows_name = 0;
-    if (!cci__sisci_make_inbox(ep, link, 0, out_id)) {
-        link->retry_ns = cci__sci_now() + 100 * CCI__MS;
-        return;
-    }
-    if (!cci__sisci_connect_segment(link, &link->door_segment, link->service, cci__sisci_on_door, link))
-        link->retry_ns = cci__sci_now() + 20 * CCI__MS;
-}
-
-/* The link to a server, made when there is none. */
-static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32_t service) {
-    cci__sisci_link *link = ep->servers ? *cci__sisci_bucket(ep, node, service) : NULL;
-    while (link && (link->service != service || link->peer_node != node)) link = link->same;
-    if (link) return link;
-    link = cci__sisci_grow_buckets(ep) ? cci__sisci_new_link(ep, 1) : NULL;
-    if (link) {
-        link->peer_node = node;
-        link->service = service;
-        cci__sisci_note_server(ep, link);
-        cci__sisci_knock(ep, link);
-        ep->rounds = 0;
-    }
-    return link;
-}
-
-static uint32_t cci__sisci_check_of(const cci__sisci_far_hello *hello) {
-    static const uint64_t constant[2] = {UINT64_C(0x13198a2e03707344), UINT64_C(0x243f6a8885a308d3)};
-    uint64_t words[2];
-    words[0] = (uint64_t)hello->client_id << 32 | hello->server_id;
-    words[1] = hello->node;
-    return (uint32_t)cci__siphash(constant, words, 2) | 1;
-}
-
-/* Leaves a hello by stores alone: in a place that seems free, the check when all else is there. Who is overwritten by
- * another client that came to the same place, or is not answered, knocks again. */
-static int cci__sisci_leave_far_hello(cci__sisci_link *link, cci__sisci_door *door) {
-    const cci__sci_provider *sci = link->ep->sci;
-    uint32_t i, place = (uint32_t)cci__sci_random() % CCI__SISCI_HELLOS;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    cci__sci_sequence_t sequence = NULL;
-    cci__sisci_far_hello hello;
-    int arrived;
-    hello.node = link->ep->node;
-    hello.client_id = link->in_id;
-    hello.server_id = link->out_id;
-    for (i = 0; i < CCI__SISCI_HELLOS && cci__sisci_load(&door->far_hello[place].check) != 0; i++)
-        place = (place + 1) % CCI__SISCI_HELLOS;
-    sci->call.SCICreateMapSequence(link->door_map, &sequence, 0, &error);
-    if (error != CCI__SCI_ERR_OK) return 0;
-    arrived = sci->call.SCIStartSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
-    if (arrived) {
-        cci__sisci_store(&door->far_hello[place].node, hello.node);
-        cci__sisci_store(&door->far_hello[place].client_id, hello.client_id);
-        cci__sisci_store(&door->far_hello[place].server_id, hello.server_id);
-        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
-        cci__sisci_store(&door->far_hello[place].check, cci__sisci_check_of(&hello));
-        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
-        cci__sisci_store(&door->count, (uint32_t)cci__sci_random());
-        arrived = sci->call.SCICheckSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
-    }
-    sci->call.SCIRemoveSequence(sequence, 0, &error);
-    if (arrived) {
-        link->retry_ns = cci__sci_now() + 1000 * CCI__MS;
-        cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
-        link->knocks = 1;
-    }
-    return link->interrupt != NULL;
-}
-
-/* What lies in the server's memory is of another version: there is no use in asking again. */
-static void cci__sisci_refuse_version(cci__sisci *ep, const cci__sisci_link *link) {
-    cci__sisci_conn *conn;
-    cci_log(CCI_LOG_ERROR, "sisci: the server has another version of cci_sisci.h");
-    while ((conn = cci__sisci_conn_at(ep, link->conns)) != NULL) {
-        cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
-        cci__sisci_close_conn(ep, conn);
-    }
-}
-
-/* Where a client that seeks a name is, NULL if it seeks none. */
-static cci_conn_seek_t *cci__sisci_seek_of(const cci__sisci_conn *conn) {
-    int asks = conn->conn.is_client && conn->conn.state == CCI_CONN_CONNECTING && !conn->closing;
-    cci_conn_answer_t *copy = asks ? (cci_conn_answer_t *)conn->data : NULL;
-    return copy && copy->token ? (cci_conn_seek_t *)(void *)((uint8_t *)(copy + 1) + CCI_CONN_REQ_LEN) : NULL;
-}
-
-/* The door has told its server's name, perhaps another than before: those who seek one look at it in the next round. */
-static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_conn *conn;
-    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
-        if (!cci__sisci_seek_of(conn)) continue;
-        cci__list_remove(&conn->node); /* nothing is asked before */
-        cci__list_init(&conn->node);
-        conn->waits = 1;
-        cci__timer_arm(&ep->base.wheel, &conn->conn.timer, ep->base.now_ns);
-    }
-}
-
-/* Leaves the numbers of both inboxes at the door; 0 if there is no room. */
-static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sci_error_t error;
-    cci__sisci_door *door = (cci__sisci_door *)(uintptr_t)ep->sci->call.SCIMapRemoteSegment(
-        link->door_segment, &link->door_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
-    uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
-    uint32_t i;
-    if (error != CCI__SCI_ERR_OK || cci__sisci_load(&door->magic) != CCI__SISCI_MAGIC) {
-        if (error != CCI__SCI_ERR_OK)
-            link->door_map = NULL;
-        else if (cci__sisci_load(&door->magic) >> 8 == CCI__SISCI_MAGIC >> 8)
-            cci__sisci_refuse_version(ep, link);
-        return 0;
-    }
-    link->name = cci__sisci_load_long(&door->name);
-    link->knows_name = 1;
-    cci__sisci_seek_all(ep, link);
-    if (ep->port) return cci__sisci_leave_far_hello(link, door);
-    cci__sisci_note_owner(link);
-    for (i = 0; i < CCI__SISCI_HELLOS && !link->hello; i++) {
-        uint64_t none = 0;
-        if (__atomic_compare_exchange_n(&door->hello[i], &none, ours, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            link->hello = &door->hello[i];
-    }
-    /* also when others have been killed before this line */
-    (void)__atomic_fetch_add(&door->count, 1, __ATOMIC_ACQ_REL);
-    if (link->hello) {
-        cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
-        link->knocks = 1;
-    }
-    return link->interrupt != NULL;
-}
-
-static void cci__sisci_join(cci__sisci_link *link, uint64_t now_ns) {
-    cci__sisci_leave_door(link);
-    link->state = CCI__SISCI_JOINING;
-    link->retry_ns = now_ns + CCI__SISCI_PATIENCE;
-    if (!cci__sisci_connect_segment(link, &link->out_segment, link->out_id, cci__sisci_on_out, link))
-        link->news.out = -1;
-}
-
-/* A client has left a hello. */
-static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t node, uint32_t client_id, uint32_t server_id) {
-    cci__sisci_link *link = client_id && server_id ? cci__sisci_new_link(ep, 0) : NULL;
-    if (!link) return;
-    link->peer_node = node;
-    if (!cci__sisci_make_inbox(ep, link, server_id, client_id)) {
-        cci__sisci_free_link(ep, link);
-        return;
-    }
-    cci__sisci_join(link, cci__sci_now());
-}
-
-/* 0: the rest has to wait. */
-static int cci__sisci_look_at_far_hellos(cci__sisci *ep) {
-    uint32_t i;
-    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
-        cci__sisci_far_hello *at = &ep->door->far_hello[i], hello;
-        hello.check = cci__sisci_load(&at->check);
-        if (hello.check == 0) continue;
-        if (ep->answers >= CCI__SISCI_ANSWERS) return 0;
-        hello.node = cci__sisci_load(&at->node);
-        hello.client_id = cci__sisci_load(&at->client_id);
-        hello.server_id = cci__sisci_load(&at->server_id);
-        cci__sisci_store(&at->check, 0);
-        if (hello.check == cci__sisci_check_of(&hello))
-            cci__sisci_answer_hello(ep, hello.node, hello.client_id, hello.server_id);
-    }
-    return 1;
-}
-
-/* Takes the hellos that are there; the rest waits while many are being answered. */
-static void cci__sisci_look_at_door(cci__sisci *ep) {
-    uint32_t count = cci__sisci_load(&ep->door->count), i;
-    if (count == ep->hellos) return;
-    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
-        uint64_t hello;
-        if (ep->answers >= CCI__SISCI_ANSWERS) return;
-        hello = __atomic_exchange_n(&ep->door->hello[i], 0, __ATOMIC_ACQ_REL);
-        if (hello) cci__sisci_answer_hello(ep, CCI__SCI_NODE, (uint32_t)(hello >> 32), (uint32_t)hello);
-    }
-    if (!ep->port || cci__sisci_look_at_far_hellos(ep)) ep->hellos = count;
-}
-
-/* Can the kernel copy from the peer's memory to ours? */
-static int cci__sisci_try_vm(const cci__sisci_link *link) {
-    uint64_t seen = 0;
-    struct iovec here, there;
-    uint8_t mode = link->ep->device.rma_mode;
-    if (!cci__sisci_is_owner(link) || (mode != CCI__SISCI_RMA_AUTO && mode != CCI__SISCI_RMA_COPY) ||
-        link->card.region_size != sizeof(cci_rma_region_t))
-        return 0;
-    here.iov_base = &seen;
-    there.iov_base = (void *)(uintptr_t)link->card.probe_at;
-    here.iov_len = there.iov_len = sizeof seen;
-    return syscall(SYS_process_vm_readv, (pid_t)link->card.pid, &here, 1UL, &there, 1UL, 0UL) == (long)sizeof seen &&
-           seen == link->card.probe;
-}
-
-/* The peer's inbox is connected: maps it, and believes nothing that it says. */
-static int cci__sisci_map_out(cci__sisci_link *link) {
-    const cci__sci_functions *call = &link->ep->sci->call;
-    cci__sisci_card *card = &link->card;
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    unsigned int size = call->SCIGetRemoteSegmentSize(link->out_segment), i;
-    size_t used;
-    if (size < CCI__SISCI_AT_RING) return 0;
-    link->out =
-        (uint8_t *)(uintptr_t)call->SCIMapRemoteSegment(link->out_segment, &link->out_map, 0, size, NULL, 0, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        link->out_map = NULL;
-        link->out = NULL;
-        return 0;
-    }
-    for (i = 0; i < sizeof *card / 4; i++) { /* an adapter takes loads of whole words best */
-        uint32_t word = cci__sisci_load(link->out + 4 * (size_t)i);
-        memcpy((uint8_t *)card + 4 * (size_t)i, &word, sizeof word);
-    }
-    if (card->magic != CCI__SISCI_MAGIC || card->other_id != link->in_id || card->ring_lines < 64 ||
-        card->ring_lines > 65536 || (card->ring_lines & (card->ring_lines - 1)) != 0 || card->block_count == 0 ||
-        card->block_count > CCI__SISCI_BLOCKS || card->block_size < 64 || card->block_size > 65536 ||
-        (card->block_size & 63) != 0 || card->max_send_size > card->block_size || card->max_send_size == 0 ||
-        card->slot_size != CCI__SISCI_SLOT_SIZE)
-        return 0;
-    used = cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count);
-    if (used > size || (link->mirror && !cci__sisci_make_mirror(link, used))) return 0;
-    link->peer_mark = card->mark;
-    link->peer_sleeps = card->sleeps != 0;
-    link->out_lines = card->ring_lines;
-    link->out_ring = link->out + CCI__SISCI_AT_RING;
-    link->out_blocks = link->out + cci__sisci_blocks_at(card->ring_lines);
-    link->out_slots = link->out + cci__sisci_slots_at(card->ring_lines, card->block_size, card->block_count);
-    for (i = 0; i < card->block_count; i++) link->free_block[i] = (uint8_t)(card->block_count - 1 - i);
-    link->free_count = card->block_count;
-    return 1;
-}
-
-/* All is connected: from now on nobody else can connect to our inbox, and the peer is told so. 0: the link has
- * failed. */
-static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sci_error_t error;
-    ep->sci->call.SCISetSegmentUnavailable(link->in_segment, ep->adapter, 0, &error);
-    if (error != CCI__SCI_ERR_OK || !cci__sisci_is_private(link)) return 0;
-    link->vm = cci__sisci_try_vm(link);
-    if (!link->mirror) {
-        cci__sisci_watch(link);
-    } else {
-        link->told = cci__sisci_is_sleeper(ep);
-        cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
-    }
-    cci__sisci_tell(link, CCI__SISCI_AT_READY, 1);
-    link->state = CCI__SISCI_READY;
-    if (link->card.sleeps)
-        cci__sisci_wake_peer(link);
-    else
-        cci__sisci_leave_interrupt(link);
-    cci__sisci_save_descriptors(link);
-    return 1;
-}
-
-/* The peer's door is connected: that is where we mark the link. 0: it is not one, or not the peer's. */
-static int cci__sisci_map_marks(cci__sisci_link *link) {
-    cci__sci_error_t error;
-    if (link->card.mark >= CCI__SISCI_MARKS || !cci__sci_is_same_peer(link->marks_segment, link->out_segment)) return 0;
-    link->peer_door = (cci__sisci_door *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
-        link->marks_segment, &link->marks_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        link->marks_map = NULL;
-        link->peer_door = NULL;
-        return 0;
-    }
-    cci__sisci_save_descriptor(link->marks_segment);
-    return cci__sisci_load(&link->peer_door->magic) == CCI__SISCI_MAGIC;
-}
-
-/* The parts come in any order; 0: the link has failed. */
-static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
-    int state = CCI__SCI_CONNECTED;
-    if (link->news.out > 0 && !link->out) {
-        if (!cci__sisci_map_out(link)) return 0;
-        if (!link->is_client && link->card.sleeps) cci__sisci_connect_interrupt(link, link->card.interrupt);
-        if ((!link->interrupt && link->card.sleeps) ||
-            (!link->mirror &&
-             !cci__sisci_connect_segment(link, &link->marks_segment, link->card.service, cci__sisci_on_marks, link)))
-            return 0;
-    }
-    if (link->news.marks < 0 || (link->news.marks > 0 && !link->peer_door && !cci__sisci_map_marks(link))) return 0;
-    if (link->interrupt) state = cci__sisci_interrupt_state(link);
-    if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) return 0;
-    return !link->out || (!link->mirror && !link->peer_door) || state == CCI__SCI_CONNECTING ||
-           link->news.attached == 0 || cci__sisci_close_inbox(ep, link);
-}
-
-static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_end_handshake(ep, link);
-    link->state = CCI__SISCI_OPEN;
-    link->retry_ns = 0;
-    cci__sisci_heat(link);
-}
-
-/* Connections that the peer ended before it went, in records that are still to be taken: what it consumed of them after
- * that, it dropped. */
-static void cci__sisci_foresee_disconnects(cci__sisci *ep, cci__sisci_link *link) {
-    uint32_t tail = link->tail;
-    cci__sisci_record record;
-    while (link->tail - tail < link->in_lines && cci__sisci_read_record(link, &record)) {
-        uint32_t head[4];
-        cci__sisci_conn *conn = record.type == CCI__SISCI_DISCONNECT ? cci__sisci_find_conn(ep, link, record.to) : NULL;
-        if (conn && record.length >= sizeof head) {
-            memcpy(head, record.data, sizeof head);
-            cci__sisci_mark_ops(conn, head[2]);
-        }
-        link->tail += record.lines;
-    }
-    link->tail = tail;
-}
-
-/* A client's request goes over another link, to `service` of the same node, when its time comes; 0 if there is no
- * memory for that. */
-static int cci__sisci_change_link(cci__sisci *ep, cci__sisci_conn *conn, uint32_t service) {
-    cci__sisci_link *next = cci__sisci_link_to(ep, conn->link->peer_node, service);
-    if (!next || next == conn->link) return next != NULL;
-    cci__sisci_leave_link(ep, conn);
-    cci__sisci_assign(ep, conn, next);
-    cci__list_remove(&conn->node);
-    cci__list_init(&conn->node);
-    return 1;
-}
-
-/* A client seeks the server that has a name: the door of the one that is being asked has told its name, or has the rest
- * of its time for that. */
-static void cci__sisci_seek(cci__sisci *ep, cci__sisci_conn *conn, cci_conn_seek_t *seek) {
-    cci__sisci_link *link = conn->link;
-    uint64_t look_ns;
-    if (link->state == CCI__SISCI_OPEN && !conn->waits) {
-        look_ns = CCI__NEVER; /* it has been asked */
-    } else if (link->knows_name && link->name == seek->name.id && link->state <= CCI__SISCI_OPEN) {
-        cci__sisci_ask_to_connect(ep, conn);
-        look_ns = ep->base.now_ns + CCI__SISCI_SEEK_NS; /* is it still there? */
-    } else {
-        conn->waits = 1;
-        if ((link->knows_name || seek->until_ns <= ep->base.now_ns) && cci_conn_next_port(seek, ep->base.now_ns))
-            (void)cci__sisci_change_link(ep, conn, seek->name.ports[seek->at]);
-        look_ns = conn->link != link && conn->link->knows_name ? ep->base.now_ns : seek->until_ns;
-    }
-    cci__timer_arm(&ep->base.wheel, &conn->conn.timer, cci__min64(conn->conn.deadline_ns, look_ns));
-}
-
-/* Its server may come back: the request goes over a new link. */
-static void cci__sisci_connect_again(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci_conn_seek_t *seek = cci__sisci_seek_of(conn);
-    if (!cci__sisci_change_link(ep, conn, conn->link->service)) return;
-    conn->waits = 1;
-    if (seek)
-        cci__sisci_seek(ep, conn, seek);
-    else
-        cci__sisci_ask_to_connect(ep, conn);
-}
-
-/* What the loss of its link is for a connection. */
-static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
-    if (conn->closing) {
-        cci__sisci_close_conn(ep, conn);
-    } else if (conn->conn.state == CCI_CONN_OPEN) {
-        cci__notices_forget(&ep->base.notices, &conn->conn, 1);
-        conn->conn.state = CCI_CONN_BROKEN;
-        if (CCI__LINGERS(&conn->conn)) cci__sisci_check_linger(conn);
-    } else if (conn->conn.state == CCI_CONN_REQUESTED) {
-        conn->cancelled = 1;
-    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
-        cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
-        cci__sisci_close_conn(ep, conn);
-    } else if (conn->conn.state == CCI_CONN_CONNECTING) {
-        cci__sisci_connect_again(ep, conn);
-    }
-}
-
-/* The peer is gone, or is not to be trusted: what it had consumed is complete, and nothing else ever will be. */
-static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_conn *conn, *next;
-    cci__sisci_see_freed(link);
-    cci__sisci_foresee_disconnects(ep, link);
-    link->peer_disconnects = cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4);
-    cci__sisci_settle(ep, link);
-    link->state = CCI__SISCI_LOST;
-    cci__sisci_forget_server(ep, link);
-    cci__sisci_drop_views(link);
-    while (!cci__list_empty(&link->ops))
-        cci__sisci_fail_op(ep, link, CCI__CONTAINER(link->ops.next, cci__sisci_op, node), CCI_ERR_DISCONNECTED);
-    while (link->items) cci__sisci_pop_item(ep, link);
-    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = next) {
-        next = cci__sisci_conn_at(ep, conn->after);
-        cci__sisci_lose_conn(ep, conn);
-    }
-    link->is_busy |= CCI__SISCI_HAS_WORK; /* until all that had come is taken */
-    cci__sisci_heat(link);
-}
-
-/* Lost, and it has brought all that the peer had sent: its connections are over. */
-static void cci__sisci_end_link(cci__sisci *ep, cci__sisci_link *link) {
-    int status = cci__sisci_load(link->in + CCI__SISCI_AT_LEFT) == 1 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED;
-    cci__sisci_conn *conn;
-    link->is_over = 1;
-    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = cci__sisci_conn_at(ep, conn->after))
-        if (conn->conn.state == CCI_CONN_BROKEN) cci__sisci_end_conn(ep, conn, status);
-}
-
-/* A handshake came to nothing: a client tries again. */
-static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
-    if (link->is_client) {
-        cci__sisci_take_down(link);
-        link->state = CCI__SISCI_KNOCKING;
-        link->retry_ns = now_ns + 20 * CCI__MS;
-    } else {
-        cci__sisci_free_link(ep, link);
-    }
-}
-
-/* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
-static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
-    if (link->mirror) cci__sisci_step_mirror(link, now_ns);
-    if (link->knocks) cci__sisci_wake_peer(link);
-    if (link->state < CCI__SISCI_OPEN && link->is_client && link->conn_count == 0) {
-        cci__sisci_free_link(ep, link);
-        return;
-    }
-    switch (link->state) {
-    case CCI__SISCI_KNOCKING:
-        if (link->retry_ns <= now_ns) {
-            cci__sisci_knock(ep, link);
-        } else if (link->news.door > 0 && cci__sisci_leave_hello(ep, link)) {
-            link->state = CCI__SISCI_WAITING;
-        } else if (link->news.door != 0) {
-            cci__sisci_leave_door(link);
-            link->retry_ns = now_ns + 10 * CCI__MS;
-        }
-        break;
-    case CCI__SISCI_WAITING:
-        if (link->news.attached > 0)
-            cci__sisci_join(link, now_ns);
-        else if (link->news.door < 0 || link->news.attached < 0 || link->retry_ns <= now_ns)
-            cci__sisci_knock(ep, link);
-        else if (link->retry_ns == CCI__NEVER && link->hello && cci__sisci_load_long(link->hello) == 0)
-            link->retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
-        break;
-    case CCI__SISCI_JOINING:
-    case CCI__SISCI_READY:
-        if (link->news.out < 0 || link->news.attached < 0 || link->retry_ns <= now_ns ||
-            (link->state == CCI__SISCI_JOINING && !cci__sisci_step_join(ep, link)))
-            cci__sisci_fail_link(ep, link, now_ns);
-        else if (link->state == CCI__SISCI_READY && cci__sisci_load(link->in + CCI__SISCI_AT_READY) != 0)
-            cci__sisci_open_link(ep, link);
-        break;
-    case CCI__SISCI_OPEN:
-        cci__sisci_step_views(link);
-        if (link->news.out < 0 || link->news.attached < 0)
-            cci__sisci_break_link(ep, link);
-        else
-            cci__sisci_settle_down(link);
-        break;
-    default:
-        if (link->conn_count == 0 && link->held == 0) {
-            cci__sisci_free_link(ep, link);
-        } else if (link->is_over && link->in && link->held == 0) {
-            cci__sisci_take_down(link); /* connections that the program has not closed need no memory or descriptors */
-            cci__sisci_cool(link);
-        } else if (!link->in) {
-            cci__sisci_settle_down(link);
-        }
-        break;
-    }
-}
-
-/* ---- groups ---- */
-
-static cci__sisci_group_slot *cci__sisci_slot_of(const cci__sisci_group *group, uint64_t number) {
-    return (cci__sisci_group_slot *)(void *)(group->base + 4096) + number % CCI__SISCI_GROUP_SLOTS;
-}
-
-static cci__sisci_receiver *cci__sisci_receiver_at(const cci__sisci_group *group, uint32_t i) {
-    return (cci__sisci_receiver *)(void *)(group->base + 64) + i;
-}
-
-static int cci__sisci_receives(const cci__sisci_group *group) {
-    return group->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX;
-}
-
-static int cci__sisci_swap_word(uint32_t *word, uint32_t from, uint32_t to) {
-    return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-}
-
-static int cci__sisci_swap(uint64_t *word, uint64_t from, uint64_t to) {
-    return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-}
-
-/* Vouches for a message whose slot somebody else may write to. */
-static uint64_t cci__sisci_group_check(uint64_t number, uint32_t length, const uint64_t *words) {
-    uint64_t key[2];
-    key[0] = number;
-    key[1] = length;
-    return cci__siphash(key, words, (length + 7) / 8);
-}
-
-/* Others may write meanwhile: whole words at least. */
-static void cci__sisci_copy_words(uint64_t *to, const uint64_t *from, uint32_t length) {
-    uint32_t i, count = (length + 7) / 8;
-    for (i = 0; i < count; i++) __atomic_store_n(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-}
-
-/* Takes a slot for a message, and gives its number; NULL: all that were tried are being written to. */
-static cci__sisci_group_slot *cci__sisci_take_slot(cci__sisci_group *group, uint64_t *number) {
-    uint32_t tries;
-    for (tries = 0; tries < CCI__SISCI_GROUP_SLOTS; tries++) {
-        uint64_t n = __atomic_fetch_add((uint64_t *)(void *)group->base, 1, __ATOMIC_SEQ_CST);
-        cci__sisci_group_slot *slot = cci__sisci_slot_of(group, n);
-        uint64_t old = cci__sisci_load_long(&slot->number);
-        int steals = (old & 1) && n - old / 2 >= CCI__SISCI_STEAL;
-        if ((int64_t)(old - 2 * n) > 0 || ((old & 1) && !steals))
-            continue;                                       /* others have overtaken us, or one is not ready yet */
-        if (steals) cci__sisci_store(&slot->was_stolen, 1); /* for ever: its owner may wake up at any time */
-        if (cci__sisci_swap(&slot->number, old, 2 * n + 1)) {
-            *number = n;
-            return slot;
-        }
-    }
-    return NULL;
-}
-
-/* Rings at those who sleep. */
-static void cci__sisci_ring_bell(cci__sisci *ep, cci__sisci_group *group, uint32_t i) {
-    cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
-    uint32_t number = cci__sisci_load(&receiver->interrupt);
-    int state;
-    if (number == 0) return;
-    if (group->bell[i] && group->bell_of[i] != number) {
-        ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
-        group->bell[i] = NULL;
-    }
-    if (!group->bell[i]) {
-        group->bell[i] = cci__sisci_begin_interrupt(ep, number - 1);
-        group->bell_of[i] = number;
-    }
-    state = group->bell[i] ? CCI__SCI_LOAD(group->bell[i]->remote.state) : (int)CCI__SCI_CONNECTING;
-    group->rings[i] = group->bell[i] && state == CCI__SCI_CONNECTING;
-    if (state == CCI__SCI_CONNECTED) {
-        ep->sci->call.SCITriggerInterrupt(group->bell[i], 0, NULL);
-    } else if (state != CCI__SCI_CONNECTING) { /* it is gone */
-        ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
-        group->bell[i] = NULL;
-        (void)cci__sisci_swap_word(&receiver->interrupt, number, 0);
-    }
-}
-
-static void cci__sisci_wake_group(cci__sisci *ep, cci__sisci_group *group) {
-    uint32_t i;
-    CCI__SCI_FENCE(SEQ_CST); /* the message before this, the sleepers' words after */
-    for (i = 0; i < CCI__SISCI_RECEIVERS; i++)
-        if (__atomic_load_n(&cci__sisci_receiver_at(group, i)->sleeps, __ATOMIC_RELAXED) != 0)
-            cci__sisci_ring_bell(ep, group, i);
-}
-
-/* Whoever is too slow loses it. */
-static void cci__sisci_send_to_group(cci__sisci *ep, cci__sisci_group *group, const struct iovec *data, uint32_t count,
-                                     uint32_t length) {
-    cci__sisci_group_slot *slot;
-    uint64_t number;
-    if (!group->base || (slot = cci__sisci_take_slot(group, &number)) == NULL) return;
-    if (length > 0) group->words[(length - 1) / 8] = 0;
-    cci__sisci_gather((uint8_t *)group->words, data, count);
-    __atomic_store_n(&slot->length, length, __ATOMIC_RELAXED);
-    cci__sisci_copy_words(slot->words, group->words, length);
-    if (cci__sisci_load(&slot->was_stolen))
-        cci__sisci_store_long(&slot->check, cci__sisci_group_check(number, length, group->words));
-    (void)cci__sisci_swap(&slot->number, 2 * number + 1, 2 * number + 2); /* else it was stolen: the message is lost */
-    cci__sisci_wake_group(ep, group);
-}
-
-/* Copies a message out of its slot: 0 when it was overwritten meanwhile. */
-static int cci__sisci_copy_slot(const cci__sisci_group_slot *slot, uint64_t number, uint64_t *words, uint32_t length) {
-    uint64_t check;
-    int was_stolen;
-    cci__sisci_copy_words(words, slot->words, length);
-    check = __atomic_load_n(&slot->check, __ATOMIC_RELAXED);
-    was_stolen = cci__sisci_load(&slot->was_stolen) != 0;
-    CCI__SCI_FENCE(ACQUIRE);
-    return cci__sisci_load_long(&slot->number) == 2 * number + 2 &&
-           (!was_stolen || check == cci__sisci_group_check(number, length, words));
-}
-
-/* Message `number` of a group, if it is there. */
-static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, uint64_t number) {
-    const cci__sisci_group_slot *slot = cci__sisci_slot_of(group, number);
-    uint64_t state = cci__sisci_load_long(&slot->number);
-    uint32_t length = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
-    cci_evq_event_t *event;
-    if (state != 2 * number + 2) return (int64_t)(state - (2 * number + 2)) < 0 ? CCI__SISCI_LATER : CCI__SISCI_TAKEN;
-    if (length > group->conn->conn.pub.max_send_size) return CCI__SISCI_TAKEN;
-    event = cci__sisci_message_event(ep, 0);
-    if (!event) return CCI__SISCI_STALLED;
-    if (!cci__sisci_copy_slot(slot, number, (uint64_t *)(void *)event->buffer->data, length)) {
-        cci_evq_return_event(&ep->base.evq, event);
-        return CCI__SISCI_TAKEN;
-    }
-    event->base.pub.recv.ptr = event->buffer->data;
-    event->base.pub.recv.type = CCI_EVENT_RECV;
-    event->base.pub.recv.len = length;
-    cci__sisci_deliver(ep, group->conn, event);
-    return CCI__SISCI_TAKEN;
-}
-
-/* The numbers that may be there: from group->tail to what is returned. What was overwritten is given up. */
-static uint64_t cci__sisci_look_at_group(cci__sisci_group *group) {
-    uint64_t next = cci__sisci_load_long(group->base);
-    if (next - group->tail > UINT64_C(1) << 62 || next - group->tail > 2 * CCI__SISCI_GROUP_SLOTS) {
-        memset(group->taken, 0, sizeof group->taken);
-        group->tail = next - cci__min64(next, CCI__SISCI_GROUP_SLOTS);
-    }
-    while (next - group->tail > CCI__SISCI_GROUP_SLOTS ||
-           (group->tail != next && group->taken[group->tail % CCI__SISCI_GROUP_SLOTS]))
-        group->taken[group->tail++ % CCI__SISCI_GROUP_SLOTS] = 0;
-    return next;
-}
-
-/* Takes what has come, up to a batch; how much it was. One that is late does not keep others back. */
-static int cci__sisci_hear_group(cci__sisci *ep, cci__sisci_group *group) {
-    uint64_t next = cci__sisci_look_at_group(group), n;
-    int count = 0, status = CCI__SISCI_TAKEN;
-    for (n = group->tail; n != next && count < CCI__SISCI_BATCH; n++) {
-        if (group->taken[n % CCI__SISCI_GROUP_SLOTS]) continue;
-        status = cci__sisci_take_from_group(ep, group, n);
-        if (status == CCI__SISCI_STALLED) break;
-        if (status == CCI__SISCI_TAKEN) {
-            group->taken[n % CCI__SISCI_GROUP_SLOTS] = 1;
-            count++;
-        }
-    }
-    group->stalled = status == CCI__SISCI_STALLED;
-    if (group->stalled) ep->is_short = 1;
-    if (count > 0 && group->told) { /* awake */
-        group->told = 0;
-        cci__sisci_store(&cci__sisci_receiver_at(group, group->place - 1)->sleeps, 0);
-    }
-    return count;
-}
-
-static int cci__sisci_hear_groups(cci__sisci *ep) {
-    cci__sisci_group *group;
-    int count = 0;
-    for (group = ep->groups; group; group = group->next)
-        if (group->base && cci__sisci_receives(group)) count += cci__sisci_hear_group(ep, group);
-    return count > 0;
-}
-
-/* Tells senders that they must interrupt from now on, or that they need not any more. */
-static void cci__sisci_tell_groups(cci__sisci *ep, int sleeps) {
-    cci__sisci_group *group;
-    for (group = ep->groups; group; group = group->next) {
-        if (group->base && group->place && group->told != sleeps) {
-            group->told = sleeps;
-            cci__sisci_store(&cci__sisci_receiver_at(group, group->place - 1)->sleeps, (uint32_t)sleeps);
-        }
-    }
-}
-
-/* Something has come that can be taken. */
-static int cci__sisci_groups_have_work(cci__sisci *ep) {
-    cci__sisci_group *group;
-    for (group = ep->groups; group; group = group->next) {
-        uint64_t next, n;
-        if (!group->base || !cci__sisci_receives(group) || group->stalled) continue;
-        next = cci__sisci_look_at_group(group);
-        for (n = group->tail; n != next; n++)
-            if (!group->taken[n % CCI__SISCI_GROUP_SLOTS] &&
-                cci__sisci_load_long(&cci__sisci_slot_of(group, n)->number) == 2 * n + 2)
-                return 1;
-    }
-    return 0;
-}
-
-/* A receiver has no place among those who are woken. */
-static int cci__sisci_must_look(const cci__sisci *ep) {
-    const cci__sisci_group *group = ep->groups;
-    while (group && (!group->base || group->place || !cci__sisci_receives(group))) group = group->next;
-    return group != NULL;
-}
-
-/* A place among those who are woken: there is none if this endpoint never sleeps. */
-static void cci__sisci_take_place(cci__sisci *ep, cci__sisci_group *group) {
-    uint32_t i;
-    for (i = 0; i < CCI__SISCI_RECEIVERS && cci__sisci_is_sleeper(ep) && !group->place; i++) {
-        cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
-        if (cci__sisci_swap_word(&receiver->interrupt, 0, ep->interrupt_number + 1)) {
-            cci__sisci_store(&receiver->sleeps, 0);
-            group->place = i + 1;
-        }
-    }
-}
-
-static void cci__sisci_silence_bells(cci__sisci *ep, cci__sisci_group *group) {
-    uint32_t i;
-    for (i = 0; i < CCI__SISCI_RECEIVERS; i++) {
-        if (group->bell[i]) ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
-        group->bell[i] = NULL;
-        group->rings[i] = 0;
-    }
-}
-
-/* Leaves the memory of the group, which goes with its last member. */
-static void cci__sisci_unmap_group(cci__sisci *ep, cci__sisci_group *group) {
-    if (group->base && group->place) {
-        cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, group->place - 1);
-        cci__sisci_store(&receiver->sleeps, 0);
-        (void)cci__sisci_swap_word(&receiver->interrupt, ep->interrupt_number + 1, 0);
-    }
-    cci__sisci_silence_bells(ep, group);
-    if (group->base)
-        ep->sci->call.SCIUnmapSegment(group->map, 0, NULL);
-    else
-        ep->handshakes--;
-    if (group->segment) cci__sisci_remove_segment(ep, group->segment);
-    group->segment = NULL;
-    group->base = NULL;
-    group->place = 0;
-    group->told = group->stalled = 0;
-}
-
-static void cci__sisci_leave_group(cci__sisci *ep, cci__sisci_group *group) {
-    cci__sisci_group **at = &ep->groups;
-    while (*at != group) at = &(*at)->next;
-    *at = group->next;
-    ep->group_count--;
-    cci__sisci_unmap_group(ep, group);
-    group->conn->data = NULL;
-    cci_release(group);
-}
-
-/* The connection fails, or was never told. */
-static void cci__sisci_refuse_group(cci__sisci *ep, cci__sisci_group *group, int status) {
-    cci__sisci_conn *conn = group->conn;
-    cci__sisci_leave_group(ep, group);
-    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, status);
-    cci__sisci_close_conn(ep, conn);
-}
-
-/* The memory is there: from now on what is sent is received. */
-static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
-    cci__sci_error_t error;
-    uint8_t *base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(group->segment, &group->map, 0, CCI__SISCI_GROUP_SIZE,
-                                                                NULL, 0, &error);
-    if (error != CCI__SCI_ERR_OK) return 0;
-    group->base = base;
-    group->tail = cci__sisci_load_long(base);
-    memset(group->taken, 0, sizeof group->taken);
-    ep->handshakes--;
-    if (cci__sisci_receives(group)) cci__sisci_take_place(ep, group);
-    if (group->conn->conn.state == CCI_CONN_CONNECTING) {
-        cci__sisci_opened(ep, group->conn);
-        cci__sisci_post_event(ep, group->conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
-    }
-    return 1;
-}
-
-static void cci__sisci_begin_group(cci__sisci *ep, cci__sisci_group *group) {
-    group->segment = cci__sci_begin_broadcast(ep->sd, group->id);
-    group->retry_ns = cci__sci_now();
-    ep->handshakes++; /* look often */
-}
-
-static void cci__sisci_step_joining(cci__sisci *ep, cci__sisci_group *group, uint64_t now_ns) {
-    cci__sci_error_t error = CCI__SCI_ERR_NOSPC;
-    int status = CCI_ENOMEM;
-    if (now_ns < group->retry_ns) return;
-    group->retry_ns = now_ns + CCI__MS;
-    if (group->segment) error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE);
-    if (error == CCI__SCI_ERR_BUSY || (error == CCI__SCI_ERR_OK && cci__sisci_enter_group(ep, group))) return;
-    if (error == CCI__SCI_ERR_SEGMENTID_USED) status = CCI_EADDRNOTAVAIL; /* by something else */
-    if (group->conn->conn.state == CCI_CONN_CONNECTING) cci__sisci_refuse_group(ep, group, status);
-}
-
-static void cci__sisci_step_groups(cci__sisci *ep) {
-    cci__sisci_group *group, *next;
-    uint64_t now_ns = ep->groups ? cci__sci_now() : 0;
-    uint32_t i;
-    for (group = ep->groups; group; group = next) {
-        next = group->next;
-        if (!group->base) {
-            cci__sisci_step_joining(ep, group, now_ns);
-            continue;
-        }
-        if (cci__sci_is_broadcast_lost(group->segment)) { /* the others have, or will have, new memory */
-            cci__sisci_unmap_group(ep, group);
-            cci__sisci_begin_group(ep, group);
-            continue;
-        }
-        for (i = 0; i < CCI__SISCI_RECEIVERS; i++)
-            if (group->rings[i]) cci__sisci_ring_bell(ep, group, i);
-    }
-}
-
-/* A connection to a group. */
-static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute_t attribute, void *context,
-                                 uint64_t timeout_ns) {
-    cci__sisci_group *group = ep->group_count < CCI__SISCI_GROUPS ? (cci__sisci_group *)cci_alloc(sizeof *group) : NULL;
-    cci_evq_event_t *event = group ? cci__endpoint_event(&ep->base) : NULL;
-    cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, NULL, attribute, context) : NULL;
-    if (!conn) {
-        if (event) cci_evq_return_event(&ep->base.evq, event);
-        cci_release(group);
-        return CCI_ENOMEM;
-    }
-    memset(group, 0, sizeof *group);
-    group->conn = conn;
-    group->id = id;
-    group->next = ep->groups;
-    ep->groups = group;
-    ep->only = NULL;
-    ep->group_count++;
-    conn->event = event;
-    conn->data = group;
-    conn->conn.is_client = 1;
-    conn->conn.state = CCI_CONN_CONNECTING;
-    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, CCI__SISCI_GROUP_BYTES);
-    ep->base.now_ns = cci__sci_now();
-    cci__timer_arm(&ep->base.wheel, &conn->conn.timer,
-                   timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns);
-    cci__sisci_begin_group(ep, group);
-    cci__sisci_step_joining(ep, group, ep->base.now_ns);
-    return CCI_SUCCESS;
-}
-
-static void cci__sisci_arm(cci__endpoint_t *base);
-static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op);
-
-/* A call has accepted a message. */
-static inline void cci__sisci_issued(const cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length) {
-    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL))
-                   cci__tally_issued(&ep->base.tallies, conn->conn.index, length));
-    (void)ep, (void)conn, (void)length;
-}
-
-static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
-                                     uint32_t length, void *context, int flags) {
-    cci__sisci_op *op = NULL;
-    int status = CCI_SUCCESS;
-    if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
-        op = cci__sisci_new_op(ep, conn, context, flags);
-        if (!op) return CCI_ENOBUFS;
-    }
-    cci__sisci_issued(ep, conn, length);
-    cci__sisci_send_to_group(ep, (cci__sisci_group *)conn->data, data, count, length);
-    if (op) cci__sisci_complete(ep, op, CCI_SUCCESS);
-    if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
-    return status;
-}
-
-/* ---- a round of work ---- */
-
-static void cci__sisci_look_at_device(cci__sisci *ep) {
-    cci_list_t *at, *next;
-    uint64_t now_ns;
-    cci__sisci_hear(ep);
-    cci__sisci_look_at_door(ep);
-    cci__sisci_step_groups(ep);
-    now_ns = cci__sci_now();
-    for (at = ep->steps.next; at != &ep->steps; at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, step);
-        next = at->next;
-        cci__sisci_step_link(ep, link, now_ns);
-    }
-}
-
-/* A link is lost, and what the peer had sent is taken. Its connections have not ended yet. */
-static int cci__sisci_is_drained(cci__sisci_link *link) {
-    cci__sisci_record record;
-    return link->state == CCI__SISCI_LOST && !link->is_over && link->in && !cci__sisci_read_record(link, &record);
-}
-
-/* 1 if anything came. */
-static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
-    int count;
-    if (link->state < CCI__SISCI_OPEN || !link->in) return 0;
-    count = cci__sisci_receive(ep, link);
-    while (CCI__UNLIKELY(cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) && count < 1024) {
-        int more = cci__sisci_receive(ep, link); /* nothing completes before these records have come */
-        if (more == 0) break;
-        count += more;
-    }
-    if (count == 0 && !cci__list_empty(&link->due)) cci__sisci_acknowledge(link);
-    if (link->state == CCI__SISCI_OPEN) {
-        if (link->views && link->views->is_asking) cci__sisci_hear_grant(link);
-        if (!cci__list_empty(&link->ops)) {
-            cci__sisci_settle(ep, link);
-            link->idle_rounds = 0;
-        }
-        if (link->items || !cci__list_empty(&link->owing)) {
-            cci__sisci_advance(ep, link);
-            link->idle_rounds = 0;
-        }
-        if (!cci__list_empty(&link->silent)) link->idle_rounds = 0;
-    } /* through an adapter there are no marks */
-    if (CCI__UNLIKELY(cci__sisci_is_drained(link))) cci__sisci_end_link(ep, link);
-    link->is_busy = !cci__list_empty(&link->due) ? CCI__SISCI_IS_DUE : 0u;
-    if (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->owing) ||
-        (link->views && link->views->is_asking))
-        link->is_busy |= CCI__SISCI_HAS_WORK;
-    /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
-    if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
-        (link->told || !cci__sisci_is_sleeper(ep)))
-        cci__sisci_cool(link);
-    return count > 0;
-}
-
-/* The peer is gone, or nothing was heard of it. */
-static void cci__sisci_post_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
-    cci__sisci *ep = (cci__sisci *)base;
-    cci_evq_event_t *event = cci__endpoint_event(base);
-    if (!event) {
-        cci__sisci_set_timer(base, conn);
-        return;
-    }
-    conn->keepalive_us = 0;
-    cci__timer_disarm(&base->wheel, &conn->timer);
-    cci__event_set_keepalive(event, conn);
-    if (conn->state == CCI_CONN_BROKEN) ep->received_total++; /* behind the messages that have come */
-    cci__sisci_post_about(conn->state == CCI_CONN_BROKEN ? &ep->received : &base->evq.urgent, conn, event);
-}
-
-/* What the peer has said about the last record for which it had no buffer. */
-static uint32_t cci__sisci_stall_word(const cci__sisci_link *link) {
-    return cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 8);
-}
-
-static int cci__sisci_is_stalled(const cci__sisci_link *link) {
-    return cci__sisci_stall_word(link) == link->freed * 2 + 1;
-}
-
-/* The client's patience or the keepalive time of a connection is over. */
-static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci__sisci_link *link = conn->link;
-    cci_conn_seek_t *seek = link ? cci__sisci_seek_of(conn) : NULL;
-    uint32_t nothing[4] = {0, 0, 0, 0};
-    if (!link) {
-        cci__sisci_refuse_group(ep, (cci__sisci_group *)conn->data, CCI_ETIMEDOUT);
-        return;
-    }
-    if (CCI__LINGERS(&conn->conn)) {
-        cci__endpoint_end_linger(&ep->base, &conn->conn);
-        return;
-    }
-    if (conn->conn.state == CCI_CONN_CONNECTING && (conn->waits || seek) && conn->conn.deadline_ns > ep->base.now_ns) {
-        if (seek)
-            cci__sisci_seek(ep, conn, seek);
-        else
-            cci__sisci_ask_to_connect(ep, conn);
-        return;
-    }
-    if (conn->conn.state == CCI_CONN_CONNECTING) {
-        cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
-        if (link->state != CCI__SISCI_OPEN || conn->owes == CCI__SISCI_REQUEST || conn->waits) {
-            cci__sisci_close_conn(ep, conn);
-        } else {
-            conn->closing = 1;
-            cci__sisci_owe(ep, conn, CCI__SISCI_CANCEL);
-        }
-        return;
-    }
-    if (conn->conn.state == CCI_CONN_BROKEN || link->state != CCI__SISCI_OPEN) {
-        if (conn->conn.keepalive_us) cci__sisci_post_keepalive(&ep->base, &conn->conn);
-        return;
-    }
-    cci__sisci_see_freed(link);
-    if (conn->pinged && (int32_t)(link->freed - conn->mark) < 0 && !cci__sisci_is_stalled(link)) {
-        cci__sisci_post_keepalive(&ep->base, &conn->conn);
-        return;
-    }
-    cci__sisci_set_timer(&ep->base, &conn->conn);
-    (void)cci__sisci_post(link, CCI__SISCI_PING, 0, nothing, sizeof nothing, NULL, 0);
-    conn->mark = link->head; /* a full ring is as good as a question */
-    conn->pinged = 1;
-}
-
-/* A reliable connection that could not deliver in time is broken: all that is under way ends, and the peer is told. */
-static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, int status) {
-    cci__notices_forget(&ep->base.notices, &conn->conn, 1);
-    conn->conn.state = CCI_CONN_BROKEN;
-    conn->ended = 1;
-    conn->mark = link->tail;
-    cci__sisci_fail_ops(link, conn, status);
-    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
-    cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
-    cci__sisci_end_conn(ep, conn, CCI_ETIMEDOUT);
-}
-
-static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn);
-
-/* [4.1.4.1] The receiver had no buffer for a message until its time was over: the message ends with CCI_ERR_RNR and,
- * on an ordered connection, all behind it. Of those in the ring the peer says whether it delivered them before it
- * saw that they are withdrawn. */
-static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *from) {
-    cci__sisci_conn *conn = from->conn;
-    cci_list_t *at;
-    int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO, resumes = 0;
-    for (at = &from->node; at != &link->ops; at = at->next) {
-        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (op->conn != conn || op->withdrawn || (op->item && !op->item->has_message)) continue;
-        op->withdrawn = 1;
-        op->deadline_ns = cci__sisci_new_deadline(ep, conn);
-        if (op->has_record) {
-            resumes = is_ordered;
-            cci__sisci_tell(link,
-                            CCI__SISCI_AT_RING + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
-                            op->word | CCI__SISCI_VOID);
-            cci__sisci_touch(link);
-        } else if (op->item) {
-            op->item->op = NULL;
-            op->item->dead = 1;
-            op->item = NULL;
-            op->posted = 1;
-            op->end = link->head;
-            op->status = CCI_ERR_RNR;
-        }
-        if (!is_ordered) break;
-    }
-    if (is_ordered) conn->unready |= CCI__SISCI_UNREADY;
-    if (resumes) cci__sisci_owe(ep, conn, CCI__SISCI_RESUME);
-}
-
-static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn) {
-    return conn->conn.send_timeout_us ? ep->base.now_ns + (uint64_t)conn->conn.send_timeout_us * 1000 : CCI__NEVER;
-}
-
-/* How an operation that has no more time ends: the peer could take nothing while it waited, or is not heard of. A
- * peer that could take nothing until a moment ago may not have come to this one yet. */
-static int cci__sisci_late_status(const cci__sisci *ep, const cci__sisci_link *link, const cci__sisci_conn *conn,
-                                  int is_message) {
-    return is_message && link->stalled_ns != 0 &&
-                   ep->base.now_ns - link->stalled_ns <= (uint64_t)conn->conn.send_timeout_us * 1000
-               ? CCI_ERR_RNR
-               : CCI_ETIMEDOUT;
-}
-
-/* These three look for what has no more time; what is new gets its deadline. They give the connection that must be
- * broken with its status, or the earliest deadline. */
-typedef struct cci__sisci_late {
-    uint64_t earliest_ns;
-    cci__sisci_conn *conn;
-    cci__sisci_op *op; /* that can be withdrawn, or NULL */
-    int status;
-} cci__sisci_late;
-
-static int cci__sisci_is_late(const cci__sisci *ep, cci__sisci_late *late, cci__sisci_conn *conn,
-                              uint64_t *deadline_ns) {
-    if (*deadline_ns == 0) *deadline_ns = cci__sisci_new_deadline(ep, conn);
-    late->earliest_ns = cci__min64(late->earliest_ns, *deadline_ns);
-    late->conn = *deadline_ns <= ep->base.now_ns ? conn : NULL;
-    return late->conn != NULL;
-}
-
-static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
-    cci_list_t *at;
-    for (at = link->ops.next; at != &link->ops; at = at->next) {
-        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
-            late->status = cci__sisci_late_status(
-                ep, link, op->conn, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
-            late->op = late->status == CCI_ERR_RNR && !op->withdrawn ? op : NULL;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
-    cci__sisci_item *item;
-    for (item = link->items; item; item = item->next) {
-        if (!item->op && !cci__sisci_is_dead(item) && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
-            late->status = cci__sisci_late_status(ep, link, item->conn, !item->is_rma);
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
-    cci_list_t *at, *next;
-    for (at = link->silent.next; at != &link->silent; at = next) {
-        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
-        next = at->next;
-        if ((int32_t)(link->freed - conn->silent_end) >= 0) {
-            cci__list_remove(&conn->asked);
-            cci__list_init(&conn->asked);
-            continue;
-        }
-        if ((int32_t)(link->freed - conn->silent_mark) >= 0) { /* the peer gets on */
-            conn->silent_mark = conn->silent_end;
-            conn->conn.deadline_ns = 0;
-        }
-        if (cci__sisci_is_late(ep, late, conn, &conn->conn.deadline_ns)) {
-            late->status = cci__sisci_late_status(ep, link, conn, 1);
-            if (late->status == CCI_ERR_RNR) { /* nobody would hear of it: the peer may have them when it has room */
-                conn->conn.deadline_ns = cci__sisci_new_deadline(ep, conn);
-                continue;
-            }
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* A peer that had no buffer since the last look says so still: its word names the last record that waited. */
-static void cci__sisci_note_stall(const cci__sisci *ep, cci__sisci_link *link) {
-    uint32_t word;
-    cci__sisci_see_freed(link);
-    word = cci__sisci_stall_word(link);
-    if (word != link->stall_seen || word == link->freed * 2 + 1) link->stalled_ns = ep->base.now_ns;
-    link->stall_seen = word;
-}
-
-/* What is new gets its deadline: it is behind all that has one. The earliest of these deadlines. */
-static uint64_t cci__sisci_give_time(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_late late;
-    cci__sisci_op *op;
-    cci__sisci_conn *conn;
-    cci_list_t *at;
-    late.earliest_ns = CCI__NEVER;
-    cci__sisci_note_stall(ep, link);
-    for (at = link->ops.prev; at != &link->ops; at = at->prev) {
-        op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (op->deadline_ns != 0) break;
-        (void)cci__sisci_is_late(ep, &late, op->conn, &op->deadline_ns);
-    }
-    for (; link->fresh_item; link->fresh_item = link->fresh_item->next)
-        if (!link->fresh_item->op && !cci__sisci_is_dead(link->fresh_item))
-            (void)cci__sisci_is_late(ep, &late, link->fresh_item->conn, &link->fresh_item->deadline_ns);
-    for (at = link->silent.prev; at != &link->silent; at = at->prev) {
-        conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
-        if (conn->conn.deadline_ns != 0) break;
-        (void)cci__sisci_is_late(ep, &late, conn, &conn->conn.deadline_ns);
-    }
-    return late.earliest_ns;
-}
-
-/* Withdraws what has no more time, or breaks its connection; gives the next deadline. */
-static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_late late;
-    for (;;) {
-        late.earliest_ns = CCI__NEVER;
-        late.op = NULL;
-        cci__sisci_note_stall(ep, link);
-        if (!cci__sisci_look_at_ops(ep, link, &late) && !cci__sisci_look_at_items(ep, link, &late) &&
-            !cci__sisci_look_at_silent(ep, link, &late))
-            return late.earliest_ns;
-        if (late.op)
-            cci__sisci_withdraw(ep, link, late.op);
-        else
-            cci__sisci_break_conn(ep, link, late.conn, late.status);
-    }
-}
-
-/* Closes the links of a client on which there has been no connection for a while, once the peer knows all that it must.
- * The peer then finds its side lost. */
-static void cci__sisci_close_idle(cci__sisci *ep) {
-    cci_list_t *at, *next;
-    cci__sisci_record record;
-    for (at = ep->idle.next; at != &ep->idle; at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, idle);
-        next = at->next;
-        if (link->state != CCI__SISCI_OPEN || link->conn_count > 0) {
-            cci__list_remove(&link->idle);
-            cci__list_init(&link->idle);
-            continue;
-        }
-        cci__sisci_see_freed(link);
-        if (link->idle_ns > ep->base.now_ns || link->held > 0 || link->items || !cci__list_empty(&link->owing) ||
-            link->freed != link->head || cci__sisci_read_record(link, &record)) {
-            ep->idle_ns = cci__min64(ep->idle_ns, cci__max64(link->idle_ns, ep->base.now_ns + CCI__SISCI_IDLE / 4));
-            continue;
-        }
-        cci__sisci_free_link(ep, link);
-    }
-}
-
-static int cci__sisci_has_deadlines(const cci__sisci_link *link) {
-    return link->state == CCI__SISCI_OPEN &&
-           (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->silent));
-}
-
-/* Links on which something is new since the last look at the clock. */
-static void cci__sisci_look_at_fresh(cci__sisci *ep) {
-    while (!cci__list_empty(&ep->fresh)) {
-        cci__sisci_link *link = CCI__CONTAINER(ep->fresh.next, cci__sisci_link, timed);
-        int renews = link->renews, begins = link->begins;
-        cci__sisci_leave_time(link);
-        if (!cci__sisci_has_deadlines(link)) continue;
-        cci__list_append(&ep->timed, &link->timed);
-        if (begins) link->stall_seen = cci__sisci_stall_word(link);
-        ep->due_ns = cci__min64(ep->due_ns, renews ? cci__sisci_expire(ep, link) : cci__sisci_give_time(ep, link));
-    }
-}
-
-/* All links on which something has a deadline; some of it may have ended, or may get on. This is done when the earliest
- * deadline that was known has come, and now and then before, so that what gets on is noticed long before that. */
-static void cci__sisci_look_at_timed(cci__sisci *ep) {
-    cci_list_t *at, *next;
-    ep->due_ns = CCI__NEVER;
-    for (at = ep->timed.next; at != &ep->timed; at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, timed);
-        next = at->next;
-        if (cci__sisci_has_deadlines(link))
-            ep->due_ns = cci__min64(ep->due_ns, cci__sisci_expire(ep, link));
-        else
-            cci__sisci_leave_time(link);
-    }
-    ep->walk_ns =
-        ep->base.now_ns + cci__min64(cci__max64((ep->due_ns - ep->base.now_ns) / 16, 2 * CCI__MS), 64 * CCI__MS);
-}
-
-/* Looks at the clock, and at all that depends on it; gives the next deadline. */
-static uint64_t cci__sisci_timers(cci__sisci *ep) {
-    cci_timer_t *timer;
-    uint64_t earliest_ns;
-    ep->base.now_ns = cci__sci_now();
-    ep->scan_ns = ep->base.now_ns + 2 * CCI__MS;
-    while ((timer = cci__wheel_expire(&ep->base.wheel, ep->base.now_ns)) != NULL)
-        cci__sisci_on_timer(ep, CCI__CONTAINER(timer, cci__sisci_conn, conn.timer));
-    cci__sisci_look_at_fresh(ep);
-    if (ep->due_ns <= ep->base.now_ns || ep->walk_ns <= ep->base.now_ns) cci__sisci_look_at_timed(ep);
-    earliest_ns = ep->due_ns;
-    if (ep->idle_ns <= ep->base.now_ns) {
-        ep->idle_ns = CCI__NEVER;
-        cci__sisci_close_idle(ep);
-    }
-    earliest_ns = cci__min64(earliest_ns, ep->idle_ns);
-    if (cci__sisci_must_look(ep)) earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__MS);
-    if (!ep->port) {
-        /* after the names in the directory */
-        earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + CCI__SCI_LOOK_MS * CCI__MS);
-    }
-    if (ep->handshakes > 0 || ep->paused > 0) earliest_ns = cci__min64(earliest_ns, ep->base.now_ns + 10 * CCI__MS);
-    return cci__min64(earliest_ns, cci__wheel_deadline(&ep->base.wheel));
-}
-
-/* Nothing has come and nothing waits: what most looks at a link find. */
-static inline int cci__sisci_is_quiet(const cci__sisci_link *link) {
-    return !link->is_busy && (!link->in || cci__sisci_load(cci__sisci_next_line(link)) != link->tail * 2 + 1);
-}
-
-/* Interrupts may have come from links that are not looked at otherwise: those through an adapter, others are marked. */
-static void cci__sisci_wake_up(cci__sisci *ep) {
-    cci_list_t *at, *next;
-    ep->sleeping = 0;
-    cci__sisci_take_interrupts(ep);
-    cci__sisci_tell_groups(ep, 0);
-    if (!ep->port) {
-        cci__sisci_store(&ep->door->sleeps, 0);
-        return;
-    }
-    for (at = ep->cold.next; at != &ep->cold; at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        next = at->next;
-        if (!cci__sisci_is_quiet(link)) (void)cci__sisci_serve(ep, link);
-    }
-}
-
-/* What is not done in each round: the clock is read in one of 32, if the program polls without pause. 1 if it is
- * time to look after deadlines. */
-static int cci__sisci_look_around(cci__sisci *ep, uint32_t round) {
-    uint64_t now_ns;
-    if ((round & 3) != 0 && !ep->sleeping) return 0;
-    now_ns = cci__sci_now();
-    cci__polls_looked(&ep->base.polls, now_ns, 31);
-    if (ep->base.polls.left == 0) /* a program that calls seldom has its deadlines looked after in each call */
-        ep->rounds = 32;
-    if (round == 0 || ep->sleeping || ep->handshakes > 0 || now_ns >= ep->look_ns) {
-        cci__sisci_look_at_device(ep);
-        ep->look_ns = now_ns + CCI__SISCI_LOOK;
-    }
-    if (ep->sleeping) cci__sisci_wake_up(ep);
-    return (round & 31) == 0 && now_ns >= ep->scan_ns;
-}
-
-/* The link of an endpoint that has but one, and nothing else to look at. */
-static inline cci__sisci_link *cci__sisci_only(const cci__sisci *ep) {
-    const cci_list_t *first = ep->hot.next;
-    return first != &ep->hot && first->next == &ep->hot && cci__list_empty(&ep->cold) && !ep->groups &&
-                   ep->handshakes == 0 && !cci__sisci_is_sleeper(ep)
-               ? CCI__CONTAINER(ep->hot.next, cci__sisci_link, node)
-               : NULL;
-}
-
-/* The program has returned something: a link whose next record waits for that is looked at, one in each call while
- * there is a buffer for it, so that each of many gets its turn; all of them if there is none, for a long message may
- * need none. */
-static void cci__sisci_look_at_stuck(cci__sisci *ep) {
-    int has_event = ep->base.evq.free_events[CCI_EVQ_RECV] && ep->base.evq.recv_out < ep->base.evq.recv_limit, is_last;
-    cci__sisci_group *group;
-    for (group = ep->groups; group; group = group->next) group->stalled = 0;
-    do {
-        is_last = !has_event || ep->base.evq.free_buffers;
-        if (has_event && !cci__list_empty(&ep->stuck)) {
-            cci__sisci_link *link = CCI__CONTAINER(ep->stuck.next, cci__sisci_link, stuck);
-            cci__list_remove(&link->stuck);
-            cci__list_init(&link->stuck);
-            cci__sisci_heat(link);
-        }
-    } while (!is_last && !cci__list_empty(&ep->stuck));
-    ep->is_short = !cci__list_empty(&ep->stuck);
-    ep->returned = ep->is_short && is_last && has_event;
-}
-
-static int cci__sisci_serve_hot(cci__sisci *ep) {
-    cci_list_t *at = ep->hot.next, *next;
-    uint32_t left;
-    int came = 0;
-    for (left = ep->hot_count; left > 0 && at != &ep->hot; left--, at = next) { /* what is served may go to the end */
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        next = at->next;
-        if (cci__sisci_is_quiet(link) && (!link->mirror || ep->hot_count <= CCI__SISCI_HOT)) {
-            link->batch = 1;
-            continue;
-        }
-        came |= cci__sisci_serve(ep, link);
-    }
-    return came;
-}
-
-/* One of many has told what it had to: the words for its peer lie in one line. It is looked at once more, in another
- * call. */
-static void cci__sisci_leave_soon(cci__sisci_link *link) {
-    if (link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK ||
-        cci__sisci_load(cci__sisci_next_line(link)) == link->tail * 2 + 1)
-        return;
-    if (link->is_busy & CCI__SISCI_IS_DUE) cci__sisci_acknowledge(link);
-    cci__sisci_watch(link);
-}
-
-/* Looks at the links that one word of marks tells of; how many. */
-static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came) {
-    uint64_t bits = __atomic_exchange_n(&ep->door->marks[word], 0, __ATOMIC_SEQ_CST);
-    uint32_t count = 0;
-    for (; bits; bits &= bits - 1, count++) {
-        uint32_t number = word * 64 + cci__ctz64(bits);
-        cci__sisci_link *link = number < ep->mark_count ? ep->marks[number].link : NULL;
-        if (link) {
-            link->is_watched = 0; /* its peer will not mark it again */
-            if (!cci__sisci_is_quiet(link)) *came |= cci__sisci_serve(ep, link);
-            cci__sisci_heat(link);
-            if (ep->mark_count > CCI__SISCI_FEW) cci__sisci_leave_soon(link);
-        }
-    }
-    return count;
-}
-
-/* Looks at the links that are marked, as far as there are not too many: then the others come first in the next call. */
-static int cci__sisci_follow_marks(cci__sisci *ep) {
-    uint32_t words = (ep->mark_count + 63) / 64, begin = ep->mark_at < words ? ep->mark_at : 0, i, count = 0;
-    int came = 0;
-    ep->mark_at = 0;
-    for (i = 0; i < words && count < CCI__SISCI_MARKED_BATCH; i++) {
-        uint32_t word = begin + i < words ? begin + i : begin + i - words;
-        if (__atomic_load_n(&ep->door->marks[word], __ATOMIC_RELAXED) != 0) {
-            count += cci__sisci_follow_word(ep, word, &came);
-            ep->mark_at = word + 1;
-        }
-    }
-    return came;
-}
-
-static int cci__sisci_has_marks(const cci__sisci *ep) {
-    uint32_t i, words = ep->port ? 0 : (ep->mark_count + 63) / 64;
-    for (i = 0; i < words; i++)
-        if (__atomic_load_n(&ep->door->marks[i], __ATOMIC_RELAXED) != 0) return 1;
-    return 0;
-}
-
-/* A record that can be taken. One that waits can be when the peer has withdrawn it, unless that is known already. */
-static int cci__sisci_has_record(const cci__sisci_link *link) {
-    const uint8_t *line = cci__sisci_next_line(link);
-    return cci__sisci_load(line) == link->tail * 2 + 1 &&
-           (!cci__sisci_is_stuck(link) || (!link->is_answering && (cci__sisci_load(line + 4) & CCI__SISCI_VOID)));
-}
-
-/* Something has come, or an acknowledgement that somebody waits for. */
-static int cci__sisci_has_work(cci__sisci_link *link) {
-    if (link->state < CCI__SISCI_OPEN || !link->in) return 0;
-    return cci__sisci_has_record(link) || cci__sisci_is_drained(link) ||
-           (cci__sisci_wants_acks(link) && (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
-}
-
-/* How many links are looked at in each call, however idle. With many of them a mark costs less than the looks. */
-static inline uint32_t cci__sisci_most_hot(const cci__sisci *ep) {
-    return ep->port ? CCI__SISCI_HOT : ep->mark_count <= CCI__SISCI_FEW ? CCI__SISCI_FEW : CCI__SISCI_OF_MANY;
-}
-
-/* There are more links than are looked at in each call: the peers of those to which nothing has happened for longest
- * are told to mark them, and in another call such a link is left alone. */
-static void cci__sisci_leave_quiet_ones(cci__sisci *ep) {
-    cci_list_t *at = ep->hot.next, *next;
-    uint32_t left;
-    for (left = ep->hot_count - cci__sisci_most_hot(ep); left > 0 && at != &ep->hot; left--, at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        next = at->next;
-        if (link->mirror || !cci__list_empty(&link->due) || cci__sisci_has_work(link) || cci__sisci_can_move(link))
-            continue;
-        if (link->is_watched || link->state != CCI__SISCI_OPEN)
-            cci__sisci_cool(link);
-        else
-            cci__sisci_watch(link);
-    }
-}
-
-/* One of the links that are left alone, by turns: a mark may have been missed. */
-static int cci__sisci_look_at_a_cold_one(cci__sisci *ep) {
-    cci__sisci_link *link = CCI__CONTAINER(ep->cold.next, cci__sisci_link, node);
-    cci__list_remove(&link->node);
-    cci__list_append(&ep->cold, &link->node);
-    return !cci__sisci_is_quiet(link) && cci__sisci_serve(ep, link);
-}
-
-/* One round of work; 1 if anything came. */
-static int cci__sisci_pump(cci__sisci *ep) {
-    int came, is_late = 0;
-    uint32_t round = ep->rounds++;
-    if (CCI__UNLIKELY((round & 31) == 0 || ep->sleeping || ep->handshakes > 0))
-        is_late = cci__sisci_look_around(ep, round);
-    if (CCI__UNLIKELY(ep->returned)) cci__sisci_look_at_stuck(ep);
-    came = cci__sisci_serve_hot(ep);
-    if (!cci__list_empty(&ep->cold) || (ep->mark_count > 0 && cci__sisci_is_sleeper(ep)))
-        came |= cci__sisci_follow_marks(ep);
-    if (ep->groups) came |= cci__sisci_hear_groups(ep);
-    if (!cci__list_empty(&ep->cold) && (ep->port || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
-    if (ep->hot_count > cci__sisci_most_hot(ep)) cci__sisci_leave_quiet_ones(ep);
-    if (CCI__UNLIKELY(is_late)) (void)cci__sisci_timers(ep);
-    cci__sisci_flush(ep);
-    ep->only = cci__sisci_only(ep);
-    return came;
-}
-
-/* ---- sleeping ---- */
-
-static int cci__sisci_has_events(const cci__sisci *ep) {
-    return ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head;
-}
-
-static int cci__sisci_messages(cci__endpoint_t *base, const cci_evq_fifo_t **received, int *is_full) {
-    const cci__sisci *ep = (const cci__sisci *)base;
-    *received = &ep->received;
-    *is_full = ep->is_short || (base->evq.free_buffer_count == 0 && ep->recv_made >= base->recv_buf_count);
-    return ep->received.head != NULL;
-}
-
-#ifndef CCI_NO_WAKE
-/* Could a send succeed that was refused? Also where it would fail for another reason. */
-static int cci__sisci_may_send(void *endpoint, const cci__refusal_t *refusal) {
-    cci__sisci *ep = (cci__sisci *)endpoint;
-    const cci__sisci_conn *conn = (const cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, refusal->index);
-    if (conn->conn.state != CCI_CONN_OPEN || !conn->link) return 1;
-    return (ep->free_ops || ep->op_made < ep->send_total + CCI__SISCI_EXTRA_OPS) &&
-           (ep->free_items || ep->item_made < ep->send_total || !conn->link->items);
-}
-
-#endif
-
-/* Is the OS handle to be readable on account of events? */
-static int cci__sisci_is_due(cci__sisci *ep) {
-    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.is_used)) return cci__endpoint_wakes(&ep->base));
-    return cci__sisci_has_events(ep);
-}
-
-/* Tells a peer that it must interrupt from now on; 0: it can't be told. */
-static int cci__sisci_tell_sleep(cci__sisci_link *link) {
-    if (!link->mirror) {
-        if (link->out && (link->state == CCI__SISCI_READY || link->state == CCI__SISCI_OPEN)) cci__sisci_watch(link);
-        return 1;
-    }
-    if (!link->told && link->state == CCI__SISCI_OPEN) {
-        link->told = 1;
-        cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 1);
-    }
-    return cci__sisci_confirm_sleep(link);
-}
-
-/* Tells all peers that they must interrupt from now on; 0 if something came meanwhile. */
-static int cci__sisci_lie_down(cci__sisci *ep) {
-    cci_list_t *at;
-    if (ep->returned) return 0;
-    for (at = ep->hot.next; at != &ep->hot; at = at->next)
-        if (!cci__sisci_tell_sleep(CCI__CONTAINER(at, cci__sisci_link, node))) return 0;
-    if (!ep->port) cci__sisci_store(&ep->door->sleeps, 1);
-    cci__sisci_tell_groups(ep, 1);
-    CCI__SCI_FENCE(SEQ_CST); /* the words before this, the peers' stores after */
-    if (cci__sisci_groups_have_work(ep) || cci__sisci_has_marks(ep)) return 0;
-    for (at = ep->hot.next; at != &ep->hot; at = at->next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (cci__sisci_has_work(link) || cci__sisci_can_move(link)) return 0;
-    }
-    return 1;
-}
-
-static void cci__sisci_set_readable(cci__sisci *ep, int readable) {
-    uint64_t one = 1;
-    ssize_t n;
-    if (readable == ep->armed_readable) return;
-    ep->armed_readable = readable;
-    n = readable ? write(ep->self, &one, sizeof one) : read(ep->self, &one, sizeof one);
-    (void)n;
-}
-
-/* An alarm that comes too early costs a look at the clock, and moving it a system call: so it is moved only to an
- * earlier time, and when it has gone off. */
-static void cci__sisci_set_alarm(cci__sisci *ep, uint64_t at_ns) {
-    struct itimerspec when;
-    if (at_ns >= ep->armed_ns && ep->armed_ns > ep->base.now_ns) return;
-    ep->armed_ns = at_ns;
-    memset(&when, 0, sizeof when);
-    if (at_ns != CCI__NEVER) {
-        at_ns = at_ns ? at_ns : 1;
-        when.it_value.tv_sec = (time_t)(at_ns / 1000000000u);
-        when.it_value.tv_nsec = (long)(at_ns % 1000000000u);
-    }
-    (void)timerfd_settime(ep->timer, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
-static void cci__sisci_wake_thread(cci__endpoint_t *base) {
-    uint64_t one = 1;
-    ssize_t n = write(((cci__sisci *)base)->timer, &one, sizeof one); /* the thread's eventfd */
-    (void)n;
-}
-
-/* At the end of every call: makes the OS handle tell the truth, and sees that a sleeper is woken. */
-static void cci__sisci_arm(cci__endpoint_t *base) {
-    cci__sisci *ep = (cci__sisci *)base;
-    int tries = 0;
-    if (!ep->received.head) cci__sisci_acknowledge_all(ep);
-    cci__sisci_flush(ep);
-    if (ep->base.has_fd && cci__sisci_is_due(ep)) {
-        cci__sisci_set_readable(ep, 1);
-        return;
-    }
-    if (ep->device.progress_thread) {
-        if (ep->base.has_fd) cci__sisci_set_readable(ep, 0);
-        if (ep->thread_sleeps && !cci__sisci_lie_down(ep)) cci__sisci_wake_thread(base);
-        return;
-    }
-    if (!ep->base.has_fd) return;
-    for (tries = 0; tries < 4; tries++) {
-        uint64_t deadline_ns = cci__sisci_timers(ep);
-        if (cci__sisci_is_due(ep)) break;
-        if (cci__sisci_lie_down(ep)) {
-            cci__sisci_flush(ep);
-            ep->sleeping = 1;
-            cci__sisci_set_readable(ep, 0);
-            cci__sisci_set_alarm(ep, deadline_ns);
-            return;
-        }
-        (void)cci__sisci_pump(ep);
-    }
-    cci__sisci_set_readable(ep, 1);
-}
-
-#ifndef CCI_NO_THREADS
-static void cci__sisci_help(void *arg) {
-    cci__sisci *ep = (cci__sisci *)arg;
-    uint32_t idle = 0;
-    cci__sisci_lock(ep);
-    while (!ep->base.stopping) {
-        struct pollfd item[3];
-        uint64_t deadline_ns, ignored;
-        int fds[2];
-        idle = cci__sisci_pump(ep) ? 0 : idle + 1;
-        deadline_ns = cci__sisci_timers(ep);
-        if (ep->base.has_fd) cci__sisci_set_readable(ep, cci__sisci_is_due(ep));
-        cci__sisci_acknowledge_all(ep);
-        if (idle < 8 || !cci__sisci_lie_down(ep)) {
-            cci__sisci_flush(ep);
-            cci__sisci_unlock(ep);
-            (void)sched_yield();
-            cci__sisci_lock(ep);
-            continue;
-        }
-        cci__sisci_flush(ep);
-        cci__sisci_event_fds(ep, fds);
-        item[0].fd = fds[0];
-        item[1].fd = fds[1];
-        item[2].fd = ep->timer;
-        item[0].events = item[1].events = item[2].events = POLLIN;
-        deadline_ns =
-            cci__min64(deadline_ns, ep->base.now_ns + 10 * CCI__MS); /* calls of the program bring new deadlines */
-        ep->thread_sleeps = 1;
-        cci__sisci_unlock(ep);
-        (void)poll(item, 3, cci__sci_until(deadline_ns));
-        cci__sisci_lock(ep);
-        ep->thread_sleeps = 0;
-        ep->sleeping = 1;
-        if (item[2].revents) {
-            ssize_t n = read(ep->timer, &ignored, sizeof ignored);
-            (void)n;
-        }
-    }
-    cci__sisci_unlock(ep);
-}
-#endif
-
-/* Waits until a BLOCKING operation is complete; its status. */
-static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
-    uint32_t idle = 0;
-    int status;
-    while (!op->done) {
-        idle = cci__sisci_pump(ep) ? 0 : idle + 1;
-        if (op->done) break;
-        cci__sisci_unlock(ep);
-        if (idle > 2000) {
-            struct timespec t = {0, 50000};
-            nanosleep(&t, NULL);
-        } else if ((idle & 15) == 15) {
-            (void)sched_yield();
-        }
-        cci__sisci_lock(ep);
-    }
-    status = op->status;
-    cci__sisci_drop_op(ep, op);
-    return status;
-}
-
-/* ---- creation and destruction ---- */
-
-static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
-    uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
-    ep->regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->regions);
-    if (!slabs || !ep->regions) return 0;
-    cci_evq_init(&ep->base.evq);
-    cci_conn_table_init(&ep->base.conns, keys, sizeof(cci__sisci_conn), slabs);
-    cci_rma_table_init(&ep->rma, keys + 2, ep->regions, CCI__SISCI_SLAB, NULL, 0, NULL, 0, NULL, 0);
-    ep->rma.endpoint_id = keys[4];
-    ep->base.evq.recv_limit = ep->base.recv_buf_count;
-    ep->send_total = ep->base.send_buf_count;
-    return 1;
-}
-
-/* A number from 1 on, or 0 when the text is none. */
-static uint32_t cci__sisci_number(const char *text) {
-    uint64_t n = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9' && n <= UINT32_MAX; at++) n = n * 10 + (uint64_t)(*at - '0');
-    return *at || at == text || n > UINT32_MAX ? 0 : (uint32_t)n;
-}
-
-/* Says in the log what there is not enough of for an endpoint. */
-static int cci__sisci_lack(const char *what, int status) {
-    char text[200];
-    snprintf(text, sizeof text, "sisci: no endpoint for lack of %s%s%s", what, errno ? ": " : "",
-             errno ? strerror(errno) : "");
-    cci_log(CCI_LOG_ERROR, text);
-    return status;
-}
-
-static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
-    cci__sci_error_t error;
-    char port[6];
-    uint64_t name =
-        cci_conn_named_port(service, service ? cci_service_name(ep->base.api.pub.device, service) : NULL, port);
-    uint32_t id = service ? cci__sisci_number(name ? port : service) : ep->device.service;
-    if (service && id == 0) return CCI_EINVAL;
-    error = cci__sisci_make_segment(ep, &ep->door_segment, &id, CCI__SISCI_DOOR_SIZE, cci__sisci_on_visit, NULL);
-    if (error != CCI__SCI_ERR_OK) {
-        return error == CCI__SCI_ERR_SEGMENTID_USED
-                   ? (int)CCI_EBUSY
-                   : cci__sisci_lack("shared memory, or descriptors for it", CCI_ERROR);
-    }
-    ep->service = id;
-    ep->door = (cci__sisci_door *)ep->sci->call.SCIMapLocalSegment(ep->door_segment, &ep->door_map, 0,
-                                                                   CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        ep->door_map = NULL;
-        return cci__sisci_lack("address space", CCI_ENOMEM);
-    }
-    if (ep->port) memset(ep->door, 0, CCI__SISCI_DOOR_SIZE);
-    if (!cci__sisci_make_interrupt(ep)) return cci__sisci_lack("descriptors for an interrupt", CCI_ERROR);
-    ep->door->interrupt = ep->interrupt_number;
-    ep->door->name = name;
-    cci__sisci_store(&ep->door->magic, CCI__SISCI_MAGIC);
-    return cci__sisci_offer(ep, ep->door_segment) ? CCI_SUCCESS : CCI_ERROR;
-}
-
-static int cci__sisci_watch_fd(cci__sisci *ep, int fd) {
-    struct epoll_event event;
-    memset(&event, 0, sizeof event);
-    event.events = EPOLLIN;
-    return fd < 0 || epoll_ctl(ep->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
-/* What sleeping needs. */
-static int cci__sisci_open_handle(cci__sisci *ep) {
-    int fds[2];
-    if (!cci__sisci_is_sleeper(ep)) return 1;
-    ep->timer = ep->device.progress_thread ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
-                                           : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (ep->timer < 0 || !ep->base.has_fd) return ep->timer >= 0;
-    ep->epoll = epoll_create1(EPOLL_CLOEXEC);
-    ep->self = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (ep->epoll < 0 || ep->self < 0 || !cci__sisci_watch_fd(ep, ep->self)) return 0;
-    cci__sisci_event_fds(ep, fds);
-    return ep->device.progress_thread ||
-           (cci__sisci_watch_fd(ep, ep->timer) && cci__sisci_watch_fd(ep, fds[1]) && cci__sisci_watch_fd(ep, fds[0]));
-}
-
-static void cci__sisci_free_links(cci__sisci *ep, cci_list_t *list) {
-    while (!cci__list_empty(list)) cci__sisci_free_link(ep, CCI__CONTAINER(list->next, cci__sisci_link, node));
-}
-
-static void cci__sisci_free(cci__sisci *ep) {
-    cci__sisci_memory *block;
-    cci__sci_error_t error;
-    uint32_t i;
-    while (ep->groups) cci__sisci_leave_group(ep, ep->groups);
-    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, i);
-        if (conn->data) cci_release(conn->data);
-    }
-    cci__sisci_free_links(ep, &ep->hot);
-    cci__sisci_free_links(ep, &ep->cold);
-    cci_release(ep->marks);
-    cci_release(ep->servers);
-    cci__sisci_close_fd(ep->epoll);
-    cci__sisci_close_fd(ep->self);
-    cci__sisci_close_fd(ep->timer);
-    cci__endpoint_free(&ep->base);
-    while (ep->shared) {
-        cci__sisci_shared *shared = ep->shared;
-        ep->shared = shared->next;
-        cci__sisci_remove_shared(ep, shared);
-        cci_release(shared);
-    }
-    cci__sisci_remove_shared(ep, &ep->registry);
-    if (ep->door_map) ep->sci->call.SCIUnmapSegment(ep->door_map, 0, &error);
-    if (ep->door_segment) cci__sisci_remove_door(ep);
-    cci__sisci_close_sd(ep);
-    for (block = ep->memory; block;) {
-        cci__sisci_memory *next = block->next;
-        cci_release(block);
-        block = next;
-    }
-    cci_release(ep->allocation);
-}
-
-static int cci__sisci_start(cci__sisci *ep, const char *service) {
-    uint64_t keys[5];
-    int status;
-    if (cci_random(keys, sizeof keys) != CCI_SUCCESS || cci_random(&ep->probe, sizeof ep->probe) != CCI_SUCCESS)
-        return CCI_ERROR;
-    errno = 0;
-    status = cci__sisci_open_sd(ep);
-    if (status != CCI_SUCCESS) return status;
-    status = cci__sisci_open_door(ep, service);
-    if (status != CCI_SUCCESS) return status;
-    if (!cci__sisci_allocate(ep, keys)) return cci__sisci_lack("memory", CCI_ENOMEM);
-    return cci__sisci_open_handle(ep) ? (int)CCI_SUCCESS : cci__sisci_lack("descriptors for an OS handle", CCI_ERROR);
-}
-
-static const cci_endpoint_ops_t *cci__sisci_ops(void);
-static const cci__engine_t *cci__sisci_engine(void);
-
-/* The rest is closed by the software SISCI beneath, which hears of fork() by itself. */
-static void cci__sisci_forked(cci_endpoint_base_t *base) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    int fd[3], i;
-    fd[0] = ep->epoll, fd[1] = ep->self, fd[2] = ep->timer;
-    ep->epoll = ep->self = ep->timer = -1;
-    for (i = 0; i < 3; i++) cci__sisci_close_fd(fd[i]);
-    CCI__WAKES(cci__wakes_close(&ep->base.wakes));
-}
-
-static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
-                             cci_os_handle_t *fd) {
-    void *memory = cci_alloc(sizeof(cci__sisci) + CCI__SISCI_LINE);
-    cci__sisci *ep;
-    int status;
-    (void)flags;
-    if (!memory) return CCI_ENOMEM;
-    ep = (cci__sisci *)cci__sisci_align(memory);
-    memset(ep, 0, sizeof *ep);
-    ep->allocation = memory;
-    memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
-    cci__endpoint_init(&ep->base, cci__sisci_engine(), device, fd != NULL);
-    ep->base.api.ops = cci__sisci_ops();
-    ep->base.api.forked = cci__sisci_forked;
-    ep->sci = ep->device.sci;
-    ep->adapter = ep->device.adapter;
-    ep->is_sleeper = ep->base.has_fd || ep->device.progress_thread;
-    ep->epoll = ep->self = ep->timer = -1;
-    ep->armed_ns = ep->idle_ns = ep->due_ns = CCI__NEVER;
-    ep->base.send_buf_count = ep->device.send_buf_count;
-    ep->base.recv_buf_count = ep->device.recv_buf_count;
-    ep->base.send_timeout_us = ep->device.send_timeout_us;
-    ep->base.max_send_size = ep->device.max_send_size;
-    ep->stride = (cci__max32(ep->base.max_send_size, CCI_CONN_REQ_LEN + CCI__SISCI_URI) + 63) & ~63u;
-    ep->received.tail = &ep->received.head;
-    cci__list_init(&ep->hot);
-    cci__list_init(&ep->cold);
-    cci__list_init(&ep->notify);
-    cci__list_init(&ep->due);
-    cci__list_init(&ep->steps);
-    cci__list_init(&ep->timed);
-    cci__list_init(&ep->fresh);
-    cci__list_init(&ep->stuck);
-    cci__list_init(&ep->idle);
-    cci__list_init(&ep->ending);
-    ep->mark_free = CCI__SISCI_NO_MARK;
-    ep->base.now_ns = cci__sci_now();
-    cci__wheel_init(&ep->base.wheel, ep->base.now_ns);
-    status = cci__sisci_start(ep, service);
-    if (status != CCI_SUCCESS) {
-        cci__sisci_free(ep);
-        return status;
-    }
-    if (fd) *fd = ep->epoll;
-    *endpoint = &ep->base.api;
-#ifndef CCI_NO_THREADS
-    if (ep->device.progress_thread && !cci__endpoint_start_thread(&ep->base, cci__sisci_help)) {
-        cci__sisci_free(ep);
-        return CCI_ENOMEM;
-    }
-#endif
-    return CCI_SUCCESS;
-}
-
-/* The peers learn that their connections were closed. */
-static void cci__sisci_tell_leaving(cci_list_t *links) {
-    cci_list_t *at;
-    for (at = links->next; at != links; at = at->next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN) cci__sisci_tell(link, CCI__SISCI_AT_LEFT, 1);
-    }
-}
-
-static int cci__sisci_destroy(cci_endpoint_base_t *base) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    cci__endpoint_stop_thread(&ep->base);
-    cci__sisci_lock(ep);
-    (void)cci__sisci_pump(ep); /* what has arrived already is taken, and said to be */
-    cci__sisci_acknowledge_all(ep);
-    cci__sisci_tell_leaving(&ep->hot);
-    cci__sisci_tell_leaving(&ep->cold);
-    cci__sisci_flush(ep);
-    cci__sisci_unlock(ep);
-    cci__sisci_free(ep);
-    return CCI_SUCCESS;
-}
-
-/* ---- connecting ---- */
-
-/* Keeps the data of an answer until its record is in the peer's inbox; a status. */
-static int cci__sisci_keep_answer(cci__sisci *ep, cci__sisci_conn *conn, const void *data, uint32_t data_len) {
-    cci_conn_answer_t *answer;
-    if (ep->answers_kept >= CCI__SISCI_REQUESTS) return CCI_ENOBUFS;
-    answer = (cci_conn_answer_t *)cci_alloc(sizeof *answer + data_len);
-    if (!answer) return CCI_ENOMEM;
-    memcpy(answer + 1, data, data_len);
-    conn->data = answer;
-    conn->data_len = (uint16_t)data_len;
-    ep->answers_kept++;
-    return CCI_SUCCESS;
-}
-
-static int cci__sisci_decide(cci__endpoint_t *base, cci_evq_event_t *request, int accepts, void *context,
-                             const void *data, uint32_t data_len) {
-    cci__sisci *ep = (cci__sisci *)base;
-    cci__sisci_conn *conn = (cci__sisci_conn *)request->owner;
-    cci_evq_event_t *event = NULL;
-    int status = CCI_SUCCESS;
-    if (accepts && (event = cci__endpoint_event(&ep->base)) == NULL) return CCI_ENOMEM;
-    if (data_len > 0) status = cci__sisci_keep_answer(ep, conn, data, data_len);
-    if (status != CCI_SUCCESS) {
-        if (event) cci_evq_return_event(&ep->base.evq, event);
-        return status;
-    }
-    conn->event = event;
-    conn->conn.pub.context = context;
-    if (conn->cancelled) {
-        if (accepts) cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
-        cci__sisci_close_conn(ep, conn);
-    } else if (accepts) {
-        conn->conn.state = CCI_CONN_ACCEPTED;
-        cci__sisci_owe(ep, conn, CCI__SISCI_ACCEPT);
-    } else {
-        conn->conn.state = CCI_CONN_REJECTED;
-        conn->closing = 1;
-        cci__list_remove(&conn->asked);
-        cci__list_init(&conn->asked);
-        cci__sisci_owe(ep, conn, CCI__SISCI_REJECT);
-    }
-    return CCI_SUCCESS;
-}
-
-/* "4:1234", or "1234" alone: the service, 0 when it is none. */
-static int cci__sisci_parse(const char *address, uint32_t *node, uint32_t *service) {
-    const char *colon = strchr(address, ':');
-    unsigned long number;
-    *service = 0;
-    if (!colon) return CCI_EINVAL;
-    *service = cci__sisci_number(colon + 1);
-    if (*service == 0 || colon == address || strspn(address, "0123456789") != (size_t)(colon - address))
-        return CCI_EINVAL;
-    number = strtoul(address, NULL, 10);
-    *node = number <= 65535 ? (uint32_t)number : 0;
-    return *node != 0 ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
-}
-
-/* NULL when there is neither a link nor the memory or the descriptor for one. */
-static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node, uint32_t service) {
-    cci__sisci_link *link = cci__sisci_link_to(ep, node, service);
-    if (link && link->state == CCI__SISCI_KNOCKING && !link->in && link->conn_count == 0) {
-        cci_log(CCI_LOG_ERROR, "no memory or descriptor for a new link");
-        cci__sisci_free_link(ep, link);
-        return NULL;
-    }
-    return link;
-}
-
-static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const cci_conn_name_t *name,
-                                     const void *data, uint32_t data_len, cci_conn_attribute_t attribute, void *context,
-                                     uint64_t timeout_ns) {
-    cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
-    cci_evq_event_t *event = link ? cci__endpoint_event(&ep->base) : NULL;
-    cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
-    size_t size = sizeof(cci_conn_answer_t) + CCI_CONN_REQ_LEN + (name ? sizeof(cci_conn_seek_t) : 0);
-    cci_conn_answer_t *copy = conn ? (cci_conn_answer_t *)cci_alloc(size) : NULL;
-    cci_conn_seek_t *seek;
-    if (!conn || !copy) {
-        if (conn) {
-            conn->conn.state = CCI_CONN_CONNECTING;
-            cci__sisci_close_conn(ep, conn);
-        }
-        if (event) cci_evq_return_event(&ep->base.evq, event);
-        return CCI_ENOMEM;
-    }
-    if (data_len) memcpy(copy + 1, data, data_len);
-    conn->event = event;
-    conn->data = copy;
-    conn->data_len = (uint16_t)data_len;
-    conn->conn.is_client = 1;
-    conn->conn.state = CCI_CONN_CONNECTING;
-    ep->base.now_ns = cci__sci_now();
-    conn->conn.deadline_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns;
-    copy->token = name != NULL;
-    seek = cci__sisci_seek_of(conn);
-    if (!seek) {
-        cci__sisci_ask_to_connect(ep, conn);
-        return CCI_SUCCESS;
-    }
-    memset(seek, 0, sizeof *seek);
-    seek->name = *name;
-    seek->pass_ns = ep->base.now_ns;
-    seek->until_ns = ep->base.now_ns + CCI__SEEK_NS;
-    conn->waits = 1;
-    cci__sisci_seek(ep, conn, seek);
-    return CCI_SUCCESS;
-}
-
-/* "4/storage": the node, as for a number, and what the name stands for, of which the first port is the service. */
-static int cci__sisci_parse_name(const char *address, const char *text, uint32_t *node, uint32_t *service,
-                                 cci_conn_name_t *name) {
-    char number[8] = "";
-    size_t length = (size_t)(text - address) - 1;
-    if (length == 0 || length > 5 || cci_conn_hash_name(text, name) != CCI_SUCCESS) return CCI_EINVAL;
-    memcpy(number, address, length);
-    number[length] = ':';
-    number[length + 1] = '1';
-    if (cci__sisci_parse(number, node, service) == CCI_EINVAL) return CCI_EINVAL;
-    *service = name->ports[0];
-    return *node != 0 ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
-}
-
-static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
-                              cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    uint64_t timeout_ns = cci__timeout_ns(timeout);
-    uint32_t node, service;
-    cci_conn_name_t name;
-    const char *text = cci_service_name(base->pub.device, address);
-    int is_group = attribute > CCI_CONN_ATTR_UU;
-    int status = text ? cci__sisci_parse_name(address, text, &node, &service, &name)
-                      : cci__sisci_parse(address, &node, &service);
-    (void)flags;
-    if (status == CCI_SUCCESS && is_group != (node == CCI__SCI_BROADCAST_NODEID)) status = CCI_EINVAL;
-    if (status == CCI_SUCCESS && ep->sci == &cci__sci_software && node != CCI__SCI_NODE && !is_group)
-        status = CCI_EADDRNOTAVAIL; /* there is no other */
-    if (status == CCI_SUCCESS && ep->sci != &cci__sci_software && is_group) status = CCI_ERR_NOT_IMPLEMENTED;
-    if (status != CCI_SUCCESS) return status;
-    cci__sisci_lock(ep);
-    status = is_group ? cci__sisci_join_group(ep, service, attribute, context, timeout_ns)
-                      : cci__sisci_connect_locked(ep, node, service, text ? &name : NULL, data, data_len, attribute,
-                                                  context, timeout_ns);
-    cci__sisci_arm(&ep->base);
-    cci__sisci_unlock(ep);
-    return status;
-}
-
-/* The program has given something back: what waits for that is looked at again, before a sleeper sleeps. */
-static inline void cci__sisci_retry(cci__sisci *ep) {
-    ep->returned |= ep->is_short;
-}
-
-/* The block that a message was read in goes back to the peer. */
-static void cci__sisci_return_block(cci__sisci_link *link, cci_evq_event_t *event) {
-    uint32_t block = event->state - 1;
-    link->block_held[block] = 0;
-    link->held--;
-    cci__sisci_give_back(link, block);
-    event->owner = NULL;
-    event->state = 0;
-}
-
-/* Takes back an event of a message. */
-static inline void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
-    if (CCI__UNLIKELY(event->owner != NULL)) cci__sisci_return_block((cci__sisci_link *)event->owner, event);
-    cci__evq_take_back(&ep->base.evq, event);
-    cci__sisci_retry(ep);
-}
-
-/* What is pending ends, and what waits for the program is dropped when its turn comes. */
-static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
-    conn->conn.token = 0;
-    if (conn->link) cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
-    cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
-    cci__list_remove(&conn->asked);
-    cci__list_init(&conn->asked);
-}
-
-static void cci__sisci_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
-    cci__sisci *ep = (cci__sisci *)base;
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)of;
-    cci__sisci_link *link = conn->link;
-    cci__sisci_forget(ep, conn);
-    if (!link) {
-        cci__sisci_leave_group(ep, (cci__sisci_group *)conn->data);
-        cci__sisci_close_conn(ep, conn);
-    } else if (of->state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
-        conn->closing = 1;
-        conn->mark = link->tail;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
-        cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
-    } else if (conn->owes && link->state == CCI__SISCI_OPEN) {
-        conn->closing = 1; /* when the peer has been told */
-    } else {
-        cci__sisci_close_conn(ep, conn);
-    }
-}
-
-#ifndef CCI_NO_LINGER
-static void cci__sisci_linger(cci__endpoint_t *base, cci_conn_t *conn, uint64_t until_ns) {
-    cci__timer_arm(&base->wheel, &conn->timer, until_ns);
-}
-#endif
-
-/* ---- events ---- */
-
-static void cci__sisci_work(cci__endpoint_t *base) {
-    (void)cci__sisci_pump((cci__sisci *)base);
-}
-
-/* The program may sleep until then: what it has taken is acknowledged, and the next poll reads the clock. */
-static uint64_t cci__sisci_next_deadline(cci__endpoint_t *base) {
-    cci__sisci *ep = (cci__sisci *)base;
-    uint64_t at;
-    if (!ep->received.head) cci__sisci_acknowledge_all(ep);
-    cci__sisci_flush(ep);
-    ep->walk_ns = 0; /* a look at all links that have deadlines: the program may be late for the next one */
-    at = cci__sisci_timers(ep);
-    ep->scan_ns = ep->base.now_ns;
-    if (ep->rounds != 0) ep->rounds = 32; /* 0: somebody asked for a look at the device besides */
-    return ep->received.head || ep->returned ? 0 : at;
-}
-
-static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
-    ep->requests -= event->base.pub.type == CCI_EVENT_CONNECT_REQUEST;
-    cci_evq_return_event(&ep->base.evq, event);
-    cci__sisci_post_ends(ep);
-    cci__sisci_retry(ep); /* a request holds a buffer */
-}
-
-/* Is it about a connection that the program has closed? */
-static inline int cci__sisci_is_stale(const cci_evq_event_t *event, const cci__sisci_conn *conn) {
-    return ((const cci__sisci_event *)(const void *)event)->token != conn->conn.token || CCI__LINGERS(&conn->conn);
-}
-
-/* Events of connections come before all others. */
-static cci_evq_event_t *cci__sisci_next_urgent(cci__sisci *ep) {
-    cci_evq_event_t *next;
-    while ((next = cci_evq_next(&ep->base.evq.urgent)) != NULL) {
-        if (next->pool == CCI_EVQ_STATUS) {
-            if (cci__notices_hand_out(&ep->base.notices, &ep->base.evq, next)) return next;
-            continue;
-        }
-        if (next->base.pub.type != CCI_EVENT_KEEPALIVE_TIMEDOUT ||
-            !cci__sisci_is_stale(next, (const cci__sisci_conn *)next->owner))
-            return next;
-        cci__sisci_return_control(ep, next);
-    }
-    return NULL;
-}
-
-/* An event about the end of a connection has come to the front of a queue. 1: the program gets it now. */
-static int cci__sisci_is_end_due(cci__sisci *ep, cci_evq_event_t *event, const cci_evq_fifo_t *from) {
-    if (cci__sisci_is_stale(event, (const cci__sisci_conn *)event->owner)) {
-        cci__sisci_return_control(ep, event);
-        return 0;
-    }
-    if (from == &ep->received) {
-        event->state = ep->taken_total;
-        cci_evq_post(&ep->base.evq.done,
-                     event); /* the connection's messages have gone before it; now its completions do */
-        return 0;
-    }
-    cci__notices_forget(&ep->base.notices, (const cci_conn_t *)event->owner, 0);
-    return 1;
-}
-
-/* The next event of a queue that is not of a connection that the program has closed. */
-static inline cci_evq_event_t *cci__sisci_next_of(cci__sisci *ep, cci_evq_fifo_t *fifo) {
-    cci_evq_event_t *next;
-    while ((next = cci_evq_next(fifo)) != NULL) {
-        ep->taken_total += fifo == &ep->received;
-        if (CCI__LIKELY(next->pool == CCI_EVQ_RECV)) {
-            if (CCI__LIKELY(
-                    !cci__sisci_is_stale(next, (const cci__sisci_conn *)(const void *)next->base.pub.recv.connection)))
-                return next;
-            cci__sisci_return_message(ep, next);
-        } else if (next->pool == CCI_EVQ_OPERATION || cci__sisci_is_end_due(ep, next, fifo)) {
-            return next;
-        }
-    }
-    return NULL;
-}
-
-/* An event that is there: of connections first, then messages and completions as they came. */
-static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
-    cci_evq_event_t *next = CCI__UNLIKELY(ep->base.evq.urgent.head != NULL) ? cci__sisci_next_urgent(ep) : NULL;
-    if (!next) {
-        const cci_evq_event_t *done = ep->base.evq.done.head;
-        int done_first = done && (!ep->received.head || (int32_t)(done->state - ep->taken_total) <= 0);
-        next = cci__sisci_next_of(ep, done_first ? &ep->base.evq.done : &ep->received);
-    }
-    if (!next && ep->received.head) next = cci__sisci_next_of(ep, &ep->received);
-    if (!next && ep->base.evq.done.head) next = cci__sisci_next_of(ep, &ep->base.evq.done);
-    if (!next) return CCI_EAGAIN;
-    if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__sisci_op *)(void *)next)->done))
-        ((cci__sisci_op *)(void *)next)->conn->unready = 0; /* what is sent from now on starts afresh */
-    *event = &next->base.pub;
-    return CCI_SUCCESS;
-}
-
-/* What most calls of a program that polls find, told as fast as can be: a round in which there is nothing to do. */
-static inline int cci__sisci_found_nothing(cci__sisci *ep) {
-    if (!ep->only || (ep->rounds & 31) == 0 || !cci__sisci_is_quiet(ep->only)) return 0;
-    /* Most messages fill two lines: when they come, both are asked for at once. */
-    __builtin_prefetch(cci__sisci_next_line(ep->only) + CCI__SISCI_LINE);
-    ep->rounds++;
-    ep->only->batch = 1;
-    return 1;
-}
-
-/* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is
- * more to do. */
-static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
-    cci__sisci_link *link = ep->only;
-    uint32_t begun;
-    const uint8_t *line;
-    cci_evq_event_t *event;
-    if (!link || ep->returned || link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK)
-        return NULL;
-    begun = link->tail;
-    line = cci__sisci_next_line(link);
-    if (cci__sisci_load(line) != begun * 2 + 1) return NULL;
-    if ((ep->rounds & 31) != 0)
-        ep->rounds++; /* a look that is due comes with the next call that finds nothing */
-    else if ((++ep->given & 31) == 0)
-        return NULL;
-    if (link->batch == 1) cci__sisci_expect_answer(link);
-    event = cci__sisci_take_short(ep, link, line);
-    if (!event) return NULL;
-    event->next = NULL;
-    link->batch = 2;
-    link->is_watched = 0;
-    ep->received_total++;
-    ep->taken_total++;
-    cci__sisci_owe_ack(ep, link, begun);
-    cci__sisci_flush(ep);
-    return event;
-}
-
-/* The same for completions, while nothing else waits for a program that polls. */
-static inline cci_evq_event_t *cci__sisci_found_completion(cci__sisci *ep) {
-    cci_evq_event_t *event = ep->base.evq.done.head;
-    if (!event || ep->base.evq.urgent.head || ep->received.head || cci__sisci_is_sleeper(ep) ||
-        event->pool != CCI_EVQ_OPERATION || ((cci__sisci_op *)(void *)event)->done || ((ep->given + 1) & 31) == 0)
-        return NULL;
-    ep->given++;
-    return cci_evq_next(&ep->base.evq.done);
-}
-
-/* Events that wait are given at once. In one call of 32 the links have their turn all the same, and the clock is
- * read: a time-out is not to wait until the program has taken all events. */
-static inline int cci__sisci_gives_only(cci__sisci *ep) {
-    if ((++ep->given & 31) != 0) return 1;
-    ep->rounds = ep->rounds == 0 ? 0 : 32; /* 0: somebody asked for a look at the device besides */
-    return 0;
-}
-
-/* The same with a round of work, unless events wait. */
-static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **event) {
-    int status, has_events = cci__sisci_has_events(ep);
-    if (has_events ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep)) (void)cci__sisci_pump(ep);
-    status = cci__sisci_next(ep, event);
-    if (status != CCI_SUCCESS && ep->base.evq.recv_out > 0 &&
-        (ep->base.evq.recv_out >= ep->base.evq.recv_limit ||
-         (ep->base.evq.free_buffer_count == 0 && ep->recv_made >= ep->base.recv_buf_count)))
-        status = CCI_ENOBUFS; /* the program holds what messages are received in */
-    if (cci__sisci_is_sleeper(ep)) {
-        cci__sisci_arm(&ep->base);
-        if (status == CCI_EAGAIN && cci__sisci_has_events(ep)) status = cci__sisci_next(ep, event);
-    }
-    return status;
-}
-
-#ifndef CCI_NO_STATS
-static CCI__RARE void cci__sisci_tally_taken(const cci__sisci *ep, const cci_event_t *event) {
-    const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)event->recv.connection;
-    if (event->type == CCI_EVENT_RECV) cci__tally_taken(&ep->base.tallies, conn->conn.index, event->recv.len);
-}
-#endif
-
-static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    const cci_evq_event_t *found;
-    int status = CCI_SUCCESS;
-    cci__sisci_lock(ep);
-    found = CCI__LIKELY(!cci__sisci_has_events(ep)) ? cci__sisci_found_message(ep) : cci__sisci_found_completion(ep);
-    if (found)
-        *event = (cci_event_t *)(uintptr_t)&found->base.pub;
-    else
-        status = cci__sisci_get_event_locked(ep, event);
-    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL) && status == CCI_SUCCESS)
-                   cci__sisci_tally_taken(ep, *event));
-    cci__sisci_unlock(ep);
-    return status;
-}
-
-/* The next record is there: what was taken is acknowledged behind that, unless it is much. */
-static int cci__sisci_more_comes(const cci__sisci *ep) {
-    const cci__sisci_link *link = ep->only;
-    return link && link->tail - link->told_tail < 2 * CCI__SISCI_BATCH && !cci__sisci_is_stuck(link) &&
-           cci__sisci_load(cci__sisci_next_line(link)) == link->tail * 2 + 1;
-}
-
-/* Who polls acknowledges with the next record, or when nothing comes any more; but at once what somebody waits for, for
- * the program may not call again for long. */
-static inline void cci__sisci_message_returned(cci__sisci *ep) {
-    if (cci__sisci_is_sleeper(ep)) {
-        cci__sisci_arm(&ep->base); /* a message may have waited for this */
-        return;
-    }
-    if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head && !cci__sisci_more_comes(ep)) cci__sisci_acknowledge_all(ep);
-    cci__sisci_flush(ep);
-}
-
-static int cci__sisci_return_event(cci_event_base_t *base) {
-    cci_evq_event_t *event = (cci_evq_event_t *)(void *)base;
-    cci__sisci *ep = (cci__sisci *)(void *)base->endpoint;
-    int status = CCI_SUCCESS;
-    cci__sisci_lock(ep);
-    if (base->pub.type == CCI_EVENT_RECV) {
-        cci__sisci_return_message(ep, event);
-        cci__sisci_message_returned(ep);
-    } else if (event->pool == CCI_EVQ_OPERATION) {
-        cci__sisci_drop_op(ep, (cci__sisci_op *)(void *)event);
-    } else if (base->pub.type == CCI_EVENT_NONE || (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
-        status = CCI_EINVAL;
-    } else {
-        if (base->pub.type == CCI_EVENT_CONNECT) cci_release(cci_conn_take_answer(base->pub.connect.data_ptr));
-        if (event->pool == CCI_EVQ_STATUS)
-            cci__notices_return(&ep->base.notices, &ep->base.evq, event);
-        else
-            cci__sisci_return_control(ep, event);
-        if (cci__sisci_is_sleeper(ep))
-            cci__sisci_arm(&ep->base); /* the end of a connection, or a message, may have waited for this */
-    }
-    cci__sisci_unlock(ep);
-    return status;
-}
-
-/* ---- options ---- */
-
-static int cci__sisci_set_send_count(cci__endpoint_t *base, uint32_t count) {
-    cci__sisci *ep = (cci__sisci *)base;
-    if (count == 0 || count > 65536) return CCI_ERANGE;
-    ep->base.send_buf_count = ep->send_total = cci__max32(count, ep->send_total);
-    return CCI_SUCCESS;
-}
-
-static int cci__sisci_set_recv_count(cci__endpoint_t *base, uint32_t count) {
-    cci__sisci *ep = (cci__sisci *)base;
-    if (count == 0 || count > 65536) return CCI_ERANGE;
-    cci_evq_limit_buffers(&ep->base.evq, count);
-    ep->base.evq.recv_limit = count;
-    ep->base.recv_buf_count = count;
-    cci__sisci_retry(ep);
-    return CCI_SUCCESS;
-}
-
-/* What endpoints can do: in the shared memory of this host, there with RMA by copies alone, and through an adapter. */
-#define CCI__SISCI_CAPS(can)                                                                                           \
-    {                                                                                                                  \
-        CCI_CAN_ORDERED | CCI_CAN_RMA | CCI__CAN_ATOMICS | CCI__CAN_WAKE | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN,     \
-            CCI__CONN_MOST, 65536, 65536, CCI__LIST_SEGMENTS, {                                                        \
-            0                                                                                                          \
-        }                                                                                                              \
-    }
-
-static const cci_caps_t *cci__sisci_caps_of(const cci__sisci_device *d) {
-    static const cci_caps_t table[] = {CCI__SISCI_CAPS(CCI_CAN_MULTICAST | CCI_CAN_RMA_SHARED),
-                                       CCI__SISCI_CAPS(CCI_CAN_MULTICAST), CCI__SISCI_CAPS(0)};
-    return &table[d->sci != &cci__sci_software ? 2 : d->rma_mode >= CCI__SISCI_RMA_COPY];
-}
-
-static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
-    char text[32];
-    if (service == 0) return CCI_ERR_NOT_IMPLEMENTED; /* the peer has not said it */
-    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)node, (unsigned long)service);
-    return cci_make_uri("sisci", text, uri);
-}
-
-#ifndef CCI_NO_STATS
-/* What there is now. */
-static int cci__sisci_set_counting(cci__endpoint_t *base, uint32_t value) {
-    return cci__tallies_set(&base->tallies, value, base->conns.slab_count);
-}
-
-static void cci__sisci_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *stats) {
-    uint32_t messages = cci_evq_count(&((const cci__sisci *)base)->received);
-    stats->events_waiting += messages;
-    stats->recv_buffers_used = messages + base->evq.recv_out;
-}
-
-static void cci__sisci_connection_stats(cci__endpoint_t *base, const cci_conn_t *conn, cci_conn_stats_t *stats) {
-    if (base->tallies.counted) cci__tally_tell(cci__tally_at(&base->tallies, conn->index), stats);
-}
-#endif
-
-static void cci__sisci_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_caps_t *caps) {
-    *caps = *cci__sisci_caps_of(&((const cci__sisci *)base)->device);
-    caps->max_send_size = base->max_send_size;
-    if (conn && !((const cci__sisci_conn *)(const void *)conn)->link)
-        caps->can &= ~(uint64_t)CCI_CAN_WAKE; /* groups have no place for the flag */
-}
-
-/* Of a peer, or for NULL of the endpoint. */
-static int cci__sisci_uri_of(cci__endpoint_t *base, const cci_conn_t *of, char **uri) {
-    const cci__sisci *ep = (const cci__sisci *)base;
-    const cci__sisci_conn *conn = (const cci__sisci_conn *)(const void *)of;
-    const cci__sisci_link *link = conn ? conn->link : NULL;
-    if (!conn) return cci__sisci_uri(ep->node, ep->service, uri);
-    if (!link) return cci__sisci_uri(CCI__SCI_BROADCAST_NODEID, ((const cci__sisci_group *)conn->data)->id, uri);
-    return cci__sisci_uri(link->peer_node, of->is_client ? link->service : link->card.service, uri);
-}
-
-/* ---- messages ---- */
-
-/* What can't go at once waits. */
-static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
-                            uint32_t count, uint32_t length, cci__sisci_op *op, int flags) {
-    cci__sisci_item *item = cci__sisci_new_item(ep, conn);
-    if (!item) return CCI_ENOBUFS;
-    item->has_message = 1;
-    item->is_wake = (flags & CCI_FLAG_WAKE) != 0;
-    item->length = length;
-    item->data = item->buffer;
-    if ((flags & CCI_FLAG_NO_COPY) && op && count == 1)
-        item->data = (const uint8_t *)data[0].iov_base;
-    else
-        cci__sisci_gather(item->buffer, data, count);
-    item->op = op;
-    if (op) op->item = item;
-    cci__sisci_add_item(link, item);
-    return CCI_SUCCESS;
-}
-
-/* Ordered: the program has not heard yet that messages were withdrawn. What it sends meanwhile ends likewise, in its
- * turn. */
-static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_op *op, int flags) {
-    cci__sisci_link *link = conn->link;
-    if (op) {
-        op->withdrawn = op->posted = 1;
-        op->end = link->head;
-        op->status = CCI_ERR_RNR;
-        cci__sisci_add_op(link, op);
-        cci__sisci_settle(ep, link);
-    }
-    return flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : (int)CCI_SUCCESS;
-}
-
-static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data,
-                                            uint32_t count, uint32_t length, void *context, int flags) {
-    cci__sisci_link *link = conn->link;
-    cci__sisci_op *op = NULL;
-    int status = CCI_SUCCESS, posted;
-    if (!link && (flags & CCI_FLAG_WAKE)) return CCI_ERR_NOT_IMPLEMENTED;
-    if (!link) return cci__sisci_send_multicast(ep, conn, data, count, length, context, flags);
-    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
-    if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
-        op = cci__sisci_new_op(ep, conn, context, flags);
-        if (!op) return CCI_ENOBUFS;
-    }
-    if (CCI__UNLIKELY(conn->unready)) {
-        cci__sisci_issued(ep, conn, length);
-        return cci__sisci_end_unready(ep, conn, op, flags);
-    }
-    CCI__WAKES(ep->wake_word = flags & CCI_FLAG_WAKE ? CCI__SISCI_WAKE : 0);
-    posted =
-        !link->items && cci__list_empty(&link->owing) && cci__sisci_post_message(link, conn, data, count, length, op);
-    CCI__WAKES(ep->wake_word = 0);
-    if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) /* what is unreliable and finds no room is lost */
-        status = cci__sisci_queue(ep, link, conn, data, count, length, op, flags);
-    if (status != CCI_SUCCESS) {
-        cci__sisci_drop_op(ep, op);
-        return status;
-    }
-    cci__sisci_issued(ep, conn, length);
-    if (!link->is_hot) cci__sisci_heat(link);
-    if (op && conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
-        cci__sisci_complete(ep, op, CCI_SUCCESS);
-    else if (op)
-        cci__sisci_add_op(link, op);
-    cci__sisci_flush(ep);
-    if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
-    return status;
-}
-
-/* What most messages are: in one piece, short, with room for it. 0: it goes the long way. */
-static inline CCI__HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, const uint8_t *data,
-                                                      uint32_t length, void *context, int flags) {
-    cci__sisci_op *op = NULL;
-    cci__sisci_link *link = conn->link;
-    uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, word = CCI__SISCI_MESSAGE | length << 16, place;
-    uint8_t *line;
-    if (!link || link->items || !cci__list_empty(&link->owing) || conn->conn.state != CCI_CONN_OPEN || conn->unready ||
-        link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
-        return 0;
-    place = link->head & (link->out_lines - 1);
-    if (place + lines > link->out_lines || link->head + lines + 1 - link->freed > link->out_lines) return 0;
-    if (!(flags & CCI_FLAG_SILENT) && (op = cci__sisci_new_op(ep, conn, context, flags)) == NULL) return 0;
-    line = link->out_ring + (size_t)place * CCI__SISCI_LINE;
-    if (lines == 1) {
-        cci__sisci_copy(line + CCI__SISCI_HEADER, data, length);
-    } else { /* the line that is polled last: then the peer takes it away only once */
-        __atomic_store_n((uint32_t *)(void *)(line + CCI__SISCI_LINE), 0, __ATOMIC_RELAXED); /* no record begins here */
-        cci__sisci_copy(line + CCI__SISCI_LINE + 4, data + CCI__SISCI_FIRST, length - CCI__SISCI_FIRST);
-        cci__sisci_copy(line + CCI__SISCI_HEADER, data, 32);
-        cci__sisci_copy(line + CCI__SISCI_HEADER + 32, data + 32, CCI__SISCI_FIRST - 32);
-    }
-    lines = cci__sisci_span(link, lines, &word);
-    if (op) cci__sisci_posted(link, op, lines, word |= CCI__SISCI_ASKS);
-    cci__sisci_publish(link, line, lines, word, conn->conn.peer_index);
-    if (op)
-        cci__sisci_add_op(link, op);
-    else
-        cci__sisci_watch_silent(link, conn);
-    if (!link->is_hot) cci__sisci_heat(link);
-    cci__sisci_flush(ep);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
-    return 1;
-}
-
-/* Of all pieces; more than is possible if one of them is longer. */
-static uint64_t cci__sisci_length_of(const struct cci_connection *connection, const struct iovec *data,
-                                     uint32_t count) {
-    uint64_t length = 0;
-    uint32_t i;
-    for (i = 0; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size) return data[i].iov_len;
-        length += data[i].iov_len;
-    }
-    return length;
-}
-
-#ifndef CCI_NO_WAKE
-static CCI__RARE void cci__sisci_note_send(cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length, int status) {
-    cci__wakes_note(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST, length, status == CCI_ENOBUFS);
-    cci__sisci_arm(&ep->base);
-}
-#endif
-
-static int cci__sisci_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
-                            int flags) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
-    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
-    uint64_t length = CCI__LIKELY(count == 1) ? data->iov_len : cci__sisci_length_of(connection, data, count);
-    int status;
-    if (length > connection->max_send_size) return CCI_EMSGSIZE;
-    cci__sisci_lock(ep);
-    if (CCI__LIKELY(count == 1) && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE &&
-        !(flags & (CCI_FLAG_BLOCKING | CCI_FLAG_WAKE)) &&
-        cci__sisci_send_short(ep, conn, (const uint8_t *)data->iov_base, (uint32_t)length, context, flags)) {
-        cci__sisci_issued(ep, conn, (uint32_t)length);
-        cci__sisci_unlock(ep);
-        return CCI_SUCCESS;
-    }
-    status = cci__sisci_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
-    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.has_fd)) cci__sisci_note_send(ep, conn, (uint32_t)length, status));
-    cci__sisci_unlock(ep);
-    return status;
-}
-
-/* ---- remote memory access ---- */
-
-/* Makes a segment that peers can connect to if the guard lets them; a status. */
-static int cci__sisci_make_shared(cci__sisci *ep, cci__sisci_shared *made, uint64_t length) {
-    uint32_t size = (uint32_t)((length + 4095) & ~UINT64_C(4095));
-    cci__sci_error_t error;
-    memset(made, 0, sizeof *made);
-    error = cci__sisci_make_segment(ep, &made->segment, &made->id, size, NULL, NULL);
-    if (error != CCI__SCI_ERR_OK) return error == CCI__SCI_ERR_NOSPC ? CCI_ENOMEM : CCI_ERR_NOT_IMPLEMENTED;
-    cci__sci_set_guard(made->segment, cci__sisci_guard, ep);
-    made->base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(made->segment, &made->map, 0, size, NULL, 0, &error);
-    made->size = size;
-    if (error == CCI__SCI_ERR_OK && cci__sisci_offer(ep, made->segment)) return CCI_SUCCESS;
-    if (error != CCI__SCI_ERR_OK) {
-        cci__sisci_remove_segment(ep, made->segment);
-        made->base = NULL;
-    } else {
-        cci__sisci_remove_shared(ep, made);
-    }
-    return CCI_ENOMEM;
-}
-
-static int cci__sisci_share(cci__sisci *ep, uint64_t length, cci__sisci_shared **made) {
-    int status = CCI_SUCCESS;
-    *made = (cci__sisci_shared *)cci_alloc(sizeof **made);
-    if (!*made) return CCI_ENOMEM;
-    if (!ep->registry.base)
-        status = cci__sisci_make_shared(ep, &ep->registry, CCI__SISCI_REGIONS * sizeof(cci__sisci_entry));
-    if (status == CCI_SUCCESS) status = cci__sisci_make_shared(ep, *made, length);
-    if (status != CCI_SUCCESS) {
-        cci_release(*made);
-        return status;
-    }
-    (*made)->next = ep->shared;
-    ep->shared = *made;
-    return CCI_SUCCESS;
-}
-
-static int cci__sisci_rma_alloc(cci_endpoint_base_t *base, uint64_t length, void **memory) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    cci__sisci_shared *made;
-    int status;
-    if (ep->port || ep->device.rma_mode >= CCI__SISCI_RMA_COPY || length > UINT32_MAX - 4095)
-        return CCI_ERR_NOT_IMPLEMENTED;
-    cci__sisci_lock(ep);
-    status = cci__sisci_share(ep, length, &made);
-    cci__sisci_unlock(ep);
-    if (status == CCI_SUCCESS)
-        *memory = made->base;
-    else if (status == CCI_ERR_NOT_IMPLEMENTED)
-        cci_log(CCI_LOG_WARN, "memory for RMA can't be shared: there are no descriptors left");
-    return status;
-}
-
-static void cci__sisci_rma_free(cci_endpoint_base_t *base, void *memory) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    cci__sisci_shared **at = &ep->shared, *found;
-    cci__sisci_lock(ep);
-    while ((*at)->base != (const uint8_t *)memory) at = &(*at)->next;
-    found = *at;
-    *at = found->next;
-    cci__sisci_remove_shared(ep, found);
-    cci_release(found);
-    cci__sisci_unlock(ep);
-}
-
-/* Shows a registration to peers if its memory can be mapped. */
-static void cci__sisci_show(cci__sisci *ep, cci_rma_region_t *region) {
-    uint32_t index = (uint32_t)(region - ep->regions);
-    cci__sisci_entry *entry = (cci__sisci_entry *)(void *)ep->registry.base + index;
-    uint8_t *bytes = (uint8_t *)region->handle.stuff;
-    const cci__sisci_shared *shared = ep->shared;
-    while (shared && ((uintptr_t)region->start < (uintptr_t)shared->base || region->length > shared->size ||
-                      (uintptr_t)region->start - (uintptr_t)shared->base > shared->size - region->length))
-        shared = shared->next;
-    if (!shared) return;
-    entry->offset = (uint64_t)(region->start - shared->base);
-    entry->length = region->length;
-    entry->block = shared->id;
-    entry->flags = region->flags;
-    cci__sisci_store_long(&entry->check, cci__sisci_check(region->key));
-    cci__store64(bytes + 8, index | CCI__SISCI_SHARED);
-}
-
-static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
-                                   cci_rma_handle_t **handle) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    cci_rma_region_t *region;
-    if (length > UINTPTR_MAX - (uintptr_t)start) return CCI_EINVAL;
-    cci__sisci_lock(ep);
-    if (ep->rma.used == ep->rma.region_count)
-        cci_rma_add_regions(&ep->rma, cci__sisci_slab_of(ep->rma.region_count, CCI__SISCI_REGIONS));
-    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
-    if (region && ep->shared) cci__sisci_show(ep, region);
-    cci__sisci_unlock(ep);
-    if (!region) return CCI_ENOBUFS;
-    *handle = &region->handle;
-    return CCI_SUCCESS;
-}
-
-/* Is the process stopped, so that it may go on any time with what it was doing? */
-static int cci__sisci_is_stopped(uint32_t pid) {
-    char text[512];
-    const char *end;
-    ssize_t n;
-    int fd;
-    snprintf(text, sizeof text, "/proc/%lu/stat", (unsigned long)pid);
-    fd = open(text, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    cci__sisci_close_fd(fd);
-    text[n > 0 ? n : 0] = '\0';
-    end = strrchr(text, ')'); /* of the name, which may hold anything */
-    return end && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
-}
-
-/* Waits until the peer copies no more. It does so for as long as it takes to copy a piece; one that says so for
- * longer and is not stopped is not believed any more. */
-static void cci__sisci_wait_for_copy(cci__sisci *ep, cci__sisci_link *link) {
-    uint64_t end_ns = 0;
-    while (link->news.out >= 0 && link->news.attached >= 0 && cci__sisci_load(link->in + CCI__SISCI_AT_BUSY) != 0) {
-        uint64_t now_ns = cci__sci_now();
-        end_ns = end_ns ? end_ns : now_ns + 1000 * CCI__MS;
-        if (now_ns > end_ns) {
-            cci_log(CCI_LOG_WARN, "a peer takes long to copy memory that is being deregistered");
-            if (!cci__sisci_is_stopped(link->card.pid)) {
-                cci__sisci_lose(link);
-                return;
-            }
-            end_ns = now_ns + 10000 * CCI__MS;
-        }
-        (void)sched_yield();
-        cci__sisci_hear(ep); /* tells when it dies */
-    }
-}
-
-/* Peers that can't reach our memory, other users who never asked to map any, are not asked. */
-static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
-    cci_list_t *at;
-    for (at = list->next; at != list; at = at->next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN && (!link->is_foreign || link->permits > 0))
-            cci__sisci_wait_for_copy(ep, link);
-    }
-}
-
-static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *handle) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    cci_rma_region_t *region;
-    uint64_t key;
-    uint32_t index;
-    (void)cci__sisci_parse_handle(handle, &key, &index);
-    cci__sisci_lock(ep);
-    region = cci_rma_find(&ep->rma, key, index);
-    if (region) {
-        if (ep->registry.base) cci__sisci_store_long(&((cci__sisci_entry *)(void *)ep->registry.base)[index].check, 0);
-        cci_rma_remove(&ep->rma, region);
-        CCI__SCI_FENCE(SEQ_CST);
-        cci__sisci_wait_for_copies(ep, &ep->hot);
-        cci__sisci_wait_for_copies(ep, &ep->cold);
-    }
-    cci__sisci_unlock(ep);
-    return region ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
-}
-
-typedef struct cci__sisci_rma_call {
-    const void *msg;
-    const struct cci_rma_handle *local, *remote;
-    uint64_t local_offset, remote_offset, length;
-    void *context;
-    uint32_t msg_len;
-    int flags;
-} cci__sisci_rma_call;
-
-/* Puts into an item what an RMA reads and writes; 0 if that can't be. */
-static int cci__sisci_aim(cci__sisci *ep, cci__sisci_item *item, const cci__sisci_rma_call *call) {
-    (void)cci__sisci_parse_handle(call->local, &item->local_key, &item->local_region);
-    item->is_shared = (uint8_t)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
-    item->is_shared &= ep->port == NULL;
-    item->check = item->is_shared ? cci__sisci_check(item->remote_key) : 0;
-    item->local_offset = call->local_offset;
-    item->remote_offset = call->remote_offset;
-    item->rma_length = call->length;
-    return cci_rma_address(&ep->rma, item->local_key, item->local_region, call->local_offset, call->length, 0) &&
-           call->remote_offset <= UINT64_MAX - call->length;
-}
-
-static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_rma_call *call) {
-    cci__sisci_link *link = conn->link;
-    cci__sisci_item *item;
-    cci__sisci_op *op = NULL;
-    int aims;
-    (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
-    if (link->views && ((ep->rma_calls++ & 127) == 0 || link->views->connecting > 0))
-        cci__sisci_look_at_device(ep); /* a program may make no other calls, and mapped memory outlives the peer */
-    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
-    if (CCI__UNLIKELY(conn->unready) && call->msg_len > 0) {
-        if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
-            op = cci__sisci_new_op(ep, conn, call->context, call->flags);
-            if (!op) return CCI_ENOBUFS;
-        }
-        return cci__sisci_end_unready(ep, conn, op, call->flags);
-    }
-    item = cci__sisci_new_item(ep, conn);
-    if (!item) return CCI_ENOBUFS;
-    aims = cci__sisci_aim(ep, item, call);
-    if (!aims || CCI__LISTS(call->flags & CCI_PIECE_CHECK)) {
-        cci__sisci_free_item(ep, item);
-        return aims ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
-    }
-    if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
-        op = cci__sisci_new_op(ep, conn, call->context, call->flags);
-        if (!op) {
-            cci__sisci_free_item(ep, item);
-            return CCI_ENOBUFS;
-        }
-        if (CCI__LISTS(call->flags & CCI_PIECE)) op->event.base.pub.send.type = CCI_EVENT_NONE;
-        op->item = item;
-        cci__sisci_add_op(link, op);
-    }
-    item->op = op;
-    item->is_rma = 1;
-    item->is_read = (call->flags & CCI_FLAG_READ) != 0;
-    item->has_message = call->msg != NULL && call->msg_len > 0;
-    item->length = call->msg_len;
-    item->data = item->buffer;
-    if (item->has_message) memcpy(item->buffer, call->msg, call->msg_len);
-#ifndef CCI_NO_STATS
-    if (ep->base.tallies.counted) {
-        cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), call->flags, call->length);
-        if (item->has_message) cci__tally_issued(&ep->base.tallies, conn->conn.index, call->msg_len);
-    }
-#endif
-    cci__sisci_add_item(link, item);
-    cci__sisci_heat(link);
-    cci__sisci_advance(ep, link);
-    cci__sisci_flush(ep);
-    return call->flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : CCI_SUCCESS;
-}
-
-static int cci__sisci_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
-                          const struct cci_rma_handle *local, uint64_t local_offset,
-                          const struct cci_rma_handle *remote, uint64_t remote_offset, uint64_t length, void *context,
-                          int flags) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
-    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
-    cci__sisci_rma_call call;
-    int status;
-    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
-    call.msg = msg;
-    call.msg_len = msg_len;
-    call.local = local;
-    call.remote = remote;
-    call.local_offset = local_offset;
-    call.remote_offset = remote_offset;
-    call.length = length;
-    call.context = context;
-    call.flags = flags;
-    cci__sisci_lock(ep);
-    status = cci__sisci_rma_locked(ep, conn, &call);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
-    cci__sisci_unlock(ep);
-    return status;
-}
-
-#ifndef CCI_NO_ATOMICS
-static int cci__sisci_atomic_locked(cci__sisci *ep, cci__sisci_conn *conn, const cci_atomic_call_t *call) {
-    cci__sisci_link *link = conn->link;
-    cci__sisci_item *item;
-    cci__sisci_op *op = NULL;
-    (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
-    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
-    item = cci__sisci_new_item(ep, conn);
-    if (!item) return CCI_ENOBUFS;
-    if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
-        op = cci__sisci_new_op(ep, conn, call->context, call->flags);
-        if (!op) {
-            cci__sisci_free_item(ep, item);
-            return CCI_ENOBUFS;
-        }
-        op->item = item;
-        cci__sisci_add_op(link, op);
-    }
-    item->op = op;
-    item->is_rma = 1;
-    item->width = (uint8_t)call->width;
-    item->operation = (uint8_t)call->operation;
-    item->previous = call->previous;
-    item->local_offset = call->operand;
-    item->local_key = call->compare;
-    item->remote_offset = call->offset;
-    (void)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
-    CCI__STATS(if (ep->base.tallies.counted)
-                   cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), 0, call->width));
-    cci__sisci_add_item(link, item);
-    cci__sisci_heat(link);
-    cci__sisci_advance(ep, link);
-    cci__sisci_flush(ep);
-    return call->flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : CCI_SUCCESS;
-}
-
-static int cci__sisci_atomic(struct cci_connection *connection, const cci_atomic_call_t *call) {
-    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
-    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
-    int status;
-    cci__sisci_lock(ep);
-    status = cci__sisci_atomic_locked(ep, conn, call);
-    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
-    cci__sisci_unlock(ep);
-    return status;
-}
-#endif
-
-static uint64_t cci__sisci_clock(cci__endpoint_t *base) {
-    (void)base;
-    return cci__sci_now();
-}
-
-static void cci__sisci_take_lock(cci__endpoint_t *base) {
-    cci__sisci_lock((cci__sisci *)base);
-}
-
-static void cci__sisci_give_lock(cci__endpoint_t *base) {
-    cci__sisci_unlock((cci__sisci *)base);
-}
-
-static const cci__engine_t *cci__sisci_engine(void) {
-    static const cci__engine_t table = {cci__sisci_clock,
-                                        cci__sisci_take_lock,
-                                        cci__sisci_give_lock,
-                                        cci__sisci_work,
-                                        cci__sisci_arm,
-                                        cci__sisci_wake_thread,
-                                        cci__sisci_next_deadline,
-                                        cci__sisci_messages,
-#ifndef CCI_NO_WAKE
-                                        cci__sisci_may_send,
-                                        cci__endpoint_choose,
-#endif
-                                        cci__sisci_add_events_of,
-                                        cci__sisci_decide,
-                                        cci__sisci_disconnect,
-#ifndef CCI_NO_LINGER
-                                        cci__sisci_has_ops,
-                                        cci__sisci_linger,
-#endif
-                                        cci__sisci_set_send_count,
-                                        cci__sisci_set_recv_count,
-#ifndef CCI_NO_STATS
-                                        cci__sisci_set_counting,
-                                        cci__sisci_endpoint_stats,
-                                        cci__sisci_connection_stats,
-#endif
-                                        NULL,
-                                        NULL,
-                                        cci__sisci_set_timer,
-                                        cci__sisci_post_keepalive,
-                                        cci__sisci_uri_of,
-                                        cci__sisci_caps,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        0,
-                                        0};
-    return &table;
-}
-
-static const cci_endpoint_ops_t *cci__sisci_ops(void) {
-    static const cci_endpoint_ops_t table = {CCI__ENDPOINT_OPS(cci__sisci_destroy, cci__sisci_connect),
-                                             cci__sisci_get_event,
-                                             cci__sisci_return_event,
-                                             CCI__ENDPOINT_OPTS,
-                                             cci__sisci_sendv,
-                                             cci__sisci_rma_register,
-                                             cci__sisci_rma_deregister,
-                                             cci__sisci_rma,
-                                             cci__sisci_rma_alloc,
-                                             cci__sisci_rma_free,
-                                             cci__endpoint_answer,
-                                             cci__endpoint_next_deadline,
-#ifdef CCI_NO_ATOMICS
-                                             NULL
-#else
-                                             cci__sisci_atomic
-#endif
-    };
-    return &table;
-}
-
-/* ---- devices ---- */
-
-/* The library of an adapter: one per process, opened when a device asks for it, and never closed, since it has threads
- * of its own. The functions of devices are called by one thread at a time. */
-static struct {
-    cci__sci_provider provider;
-    char path[256];
-    int is_open;
-} cci__sisci_library;
-
-/* NULL, or why the library can't be used. */
-static const char *cci__sisci_open_library(const char *path) {
-    const char *fault;
-    if (cci__sisci_library.is_open) {
-        return strcmp(path, cci__sisci_library.path) == 0 ? NULL
-                                                          : "this process has opened another library of an adapter";
-    }
-    snprintf(cci__sisci_library.path, sizeof cci__sisci_library.path, "%s", path);
-    fault = cci__sci_load(&cci__sisci_library.provider, *path ? path : NULL);
-    cci__sisci_library.is_open = fault == NULL;
-    return fault;
-}
-
-static int cci__sisci_has_adapter(const cci__sisci_device *d) {
-    cci__sci_error_t error = CCI__SCI_ERR_OK;
-    unsigned int node;
-    d->sci->call.SCIGetLocalNodeId(d->adapter, &node, 0, &error);
-    return error == CCI__SCI_ERR_OK;
-}
-
-static void cci__sisci_default_device(cci__sisci_device *d) {
-    memset(d, 0, sizeof *d);
-    d->sci = &cci__sci_software;
-    d->ring_bytes = 65536;
-    d->block_count = 64;
-    d->max_send_size = 8192;
-    d->send_buf_count = d->recv_buf_count = 1024;
-    d->send_timeout_us = 30000000;
-}
-
-/* Nobody but the program knows services of this transport: what is no number is a name. */
-static int cci__sisci_service_port(const char *service) {
-    (void)service;
-    return -1;
-}
-
-static void cci__sisci_describe(cci_device_desc_t *desc, const cci__sisci_device *d, const char *name) {
-    memset(desc, 0, sizeof *desc);
-    desc->name = name;
-    desc->info = "shared memory of this host";
-    desc->up = 1;
-    desc->priority = 20;
-    desc->max_send_size = d->max_send_size;
-    memset(desc->pci, 0xff, sizeof desc->pci);
-    memcpy(desc->data, d, sizeof *d);
-    desc->caps = cci__sisci_caps_of(d);
-    desc->service_port = cci__sisci_service_port;
-}
-
-static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*add)(void *, const cci_device_desc_t *),
-                               char *why, size_t why_size) {
-    cci__sisci_device d;
-    cci_device_desc_t desc;
-    (void)self, (void)why, (void)why_size;
-    if (!CCI__CORE_IS_LINKED) return CCI_ERROR;
-    cci__sisci_default_device(&d);
-    cci__sisci_describe(&desc, &d, "sisci");
-    return add(list, &desc);
-}
-
-/* The keys with a number. */
-typedef struct cci__sisci_key {
-    const char *name;
-    uint32_t smallest, largest;
-    size_t offset;
-} cci__sisci_key;
-
-static const cci__sisci_key cci__sisci_keys[] = {
-    {"ring", 4096, 4194304, offsetof(cci__sisci_device, ring_bytes)},
-    {"blocks", 2, CCI__SISCI_BLOCKS, offsetof(cci__sisci_device, block_count)},
-    {"max_send_size", 64, 65472, offsetof(cci__sisci_device, max_send_size)},
-    {"send_buf_count", 1, 65536, offsetof(cci__sisci_device, send_buf_count)},
-    {"recv_buf_count", 1, 65536, offsetof(cci__sisci_device, recv_buf_count)},
-    {"send_timeout", 1, 4294967295u, offsetof(cci__sisci_device, send_timeout_us)},
-    {"service", 1, 4294967295u, offsetof(cci__sisci_device, service)},
-    {"adapter", 0, 255, offsetof(cci__sisci_device, adapter)},
-};
-
-/* A section of the configuration: the device, and what is to be said of it. Keys by their index, -1 when they are
- * not there. */
-typedef struct cci__sisci_section {
-    cci__sisci_device device;
-    const char *library;
-    int library_key, adapter_key, has_provider;
-} cci__sisci_section;
-
-/* A text of at least one character that fits. */
-static int cci__sisci_copy_text(char *to, size_t size, const char *text) {
-    size_t length = strlen(text);
-    memcpy(to, text, length < size ? length + 1 : 0);
-    return length > 0 && length < size;
-}
-
-/* Takes one key whose value is a number; says what cci__sisci_take_key() does. */
-static const char *cci__sisci_take_number_key(cci__sisci_device *d, const char *key, const char *value, char *range,
-                                              size_t size) {
-    size_t i;
-    for (i = 0; i < sizeof cci__sisci_keys / sizeof cci__sisci_keys[0]; i++) {
-        const cci__sisci_key *k = &cci__sisci_keys[i];
-        uint32_t n = cci__sisci_number(value);
-        if (strcmp(key, k->name) != 0) continue;
-        if (n >= k->smallest && n <= k->largest && (n > 0 || strcmp(value, "0") == 0) &&
-            (strcmp(key, "ring") != 0 || (n & (n - 1)) == 0)) {
-            memcpy((char *)d + k->offset, &n, sizeof n);
-            return NULL;
-        }
-        snprintf(range, size, "a number from %lu to %lu%s", (unsigned long)k->smallest, (unsigned long)k->largest,
-                 strcmp(key, "ring") ? "" : ", a power of two");
-        return range;
-    }
-    return "";
-}
-
-static const char *cci__sisci_take_rma_mode(cci__sisci_device *d, const char *value) {
-    static const char *const modes[] = {"auto", "map", "copy", "bounce"};
-    for (d->rma_mode = 0; d->rma_mode < 4; d->rma_mode++)
-        if (strcmp(value, modes[d->rma_mode]) == 0) return NULL;
-    return "auto, map, copy or bounce";
-}
-
-/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
-static const char *cci__sisci_take_key(void *user, int index, const char *key, const char *value, char *range,
-                                       size_t size) {
-    cci__sisci_section *section = (cci__sisci_section *)user;
-    cci__sisci_device *d = &section->device;
-    size_t length = strlen(value);
-    const char *wanted = cci__sisci_take_number_key(d, key, value, range, size);
-    section->adapter_key = strcmp(key, "adapter") == 0 ? index : section->adapter_key;
-    if (!wanted || *wanted) return wanted;
-    if (strcmp(key, "directory") == 0)
-        return cci__sisci_copy_text(d->directory, sizeof d->directory, value) ? NULL : "a path of 1 to 80 bytes";
-    if (strcmp(key, "group") == 0)
-        return cci__sisci_copy_text(d->group, sizeof d->group, value) ? NULL : "the name or number of a group";
-    if (strcmp(key, "progress") == 0) {
-        d->progress_thread = strcmp(value, "thread") == 0;
-        return d->progress_thread || strcmp(value, "poll") == 0 ? NULL : "thread or poll";
-    }
-    if (strcmp(key, "library") == 0) {
-        section->library = value;
-        section->library_key = index;
-        return length > 0 && length < sizeof cci__sisci_library.path ? NULL : "a path of 1 to 255 bytes";
-    }
-    if (strcmp(key, "provider") == 0) {
-        section->has_provider = 1;
-        d->sci = strcmp(value, "vendor") == 0 ? &cci__sisci_library.provider : &cci__sci_software;
-        return d->sci != &cci__sci_software || strcmp(value, "software") == 0 ? NULL : "software or vendor";
-    }
-    return strcmp(key, "rma") == 0 ? cci__sisci_take_rma_mode(d, value) : "";
-}
-
-/* A device of an adapter is up when its library can be opened and has the adapter; gives why it is not. */
-static const char *cci__sisci_bring_up(cci_device_desc_t *desc, const char *path) {
-    cci__sisci_device d;
-    const char *fault;
-    memcpy(&d, desc->data, sizeof d);
-    fault = cci__sisci_open_library(path);
-    if (!fault && !cci__sisci_has_adapter(&d)) fault = "it has no such adapter";
-    desc->up = fault == NULL;
-    desc->info = fault ? fault : "an adapter of SISCI";
-    return fault;
-}
-
-static void cci__sisci_refresh(const cci_transport_t *self, cci_device_desc_t *desc) {
-    cci__sisci_device d;
-    (void)self;
-    memcpy(&d, desc->data, sizeof d);
-    if (d.sci != &cci__sci_software) (void)cci__sisci_bring_up(desc, cci__sisci_library.path);
-}
-
-static int cci__sisci_configure(const cci_transport_t *self, const char *name, const char *const *keys,
-                                cci_device_desc_t *desc, int *bad_key, char *why, size_t why_size) {
-    cci__sisci_section section;
-    cci__sisci_device *d = &section.device;
-    const char *fault;
-    int status;
-    memset(&section, 0, sizeof section);
-    cci__sisci_default_device(d);
-    section.library = "";
-    section.library_key = section.adapter_key = -1;
-    status = cci_take_keys(self, keys, cci__sisci_take_key, &section, bad_key, why, why_size);
-    if (status != CCI_SUCCESS) return status;
-    if (section.library_key >= 0 && !section.has_provider) d->sci = &cci__sisci_library.provider;
-    if (d->sci == &cci__sci_software && (section.library_key >= 0 || d->adapter != 0)) {
-        *bad_key = section.library_key >= 0 ? section.library_key : section.adapter_key;
-        snprintf(why, why_size, "%s: the software has none", section.library_key >= 0 ? "library" : "adapter");
-        return CCI_EINVAL;
-    }
-#ifdef CCI_NO_THREADS
-    d->progress_thread = 0;
-#endif
-    cci__sisci_describe(desc, d, name);
-    desc->priority = 50;
-    if (d->sci != &cci__sci_software && (fault = cci__sisci_bring_up(desc, section.library)) != NULL) {
-        char text[400];
-        snprintf(text, sizeof text, "device %s is down: %s: %s", name,
-                 *section.library ? section.library : "libsisci.so", fault);
-        cci_log(CCI_LOG_WARN, text);
-    }
-    return CCI_SUCCESS;
-}
-
-#ifdef CCI_STATIC
-static
-#endif
-    const cci_transport_t cci_sisci_transport = {
-        CCI_TRANSPORT_VERSION, "sisci", NULL, NULL, cci__sisci_discover, cci__sisci_configure, cci__sisci_refresh, NULL,
-        cci__sisci_create,
-};
-
-#endif /* CCI__SCI_SOFTWARE */
-#endif /* the transport */
+#endif /* CCI_SISCI_ADAPTER */
 
 #endif /* CCI_SISCI_IMPLEMENTATION */
 

@@ -24,6 +24,7 @@
 #include <stddef.h>
 static int fake_read_file(const char *path, char *text, size_t size);
 #endif
+#define CCI_SISCI_ADAPTER
 #define CCI_IMPLEMENTATION
 #include "cci_verbs.h"
 #include "cci_sisci.h"
@@ -3770,7 +3771,7 @@ static void assert_handle_error(const pair_t *pair, cci_rma_handle_t *local, uin
 static void map_for(const pair_t *pair, const region_t *local, const region_t *remote) {
     const cci__sisci *ep = (const cci__sisci *)(const void *)pair->a->ep;
     patience_t patience = be_patient();
-    while (takes_shared_memory && ep->mapped_bytes == 0) {
+    while (takes_shared_memory && ep->rma.mapped_bytes == 0) {
         assert_int_equal(cci_rma(pair->ac, NULL, 0, local->handle, 0, remote->handle, 0, 1, NULL, CCI_FLAG_WRITE),
                          CCI_SUCCESS);
         await_rma(pair->a, NULL, CCI_SUCCESS);

@@ -5,6 +5,7 @@
  * memory does not: ways that close and open, stores that are lost, calls that cost.
  */
 #define _GNU_SOURCE 1
+#define CCI_SISCI_ADAPTER
 #define CCI_IMPLEMENTATION
 #include "cci_sisci.h"
 

@@ -681,9 +681,9 @@ static void lies(int in, int out) {
         struct pollfd item = {0, POLLIN, 0};
         cci__sci_message message;
         int fd;
-        item.fd = sd->listener;
+        item.fd = sd->listener.fd;
         TRUE(poll(&item, 1, -1) == 1);
-        fd = accept(sd->listener, NULL, NULL);
+        fd = accept(sd->listener.fd, NULL, NULL);
         if (fd < 0) continue;
         item.fd = fd;
         TRUE(poll(&item, 1, -1) == 1);

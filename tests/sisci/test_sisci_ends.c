@@ -204,7 +204,7 @@ static void what_waits_for_room_ends_too(void **state) {
 /* How many of the messages the peer has consumed. An endpoint that goes takes a part of what has come. */
 static unsigned int inside_taken(const pair_t *pair) {
     const cci__sisci_link *link = ((cci__sisci_conn *)(void *)(uintptr_t)pair->ac)->link;
-    return PENDING - (link->head - cci__sisci_load(link->in + CCI__SISCI_AT_ACK));
+    return PENDING - (link->out.head - cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK));
 }
 
 /* The peer took a part of what was sent, closed the connection, and went on consuming. */
@@ -405,8 +405,8 @@ static void a_process_that_ends_is_told_apart_from_one_that_is_killed_or_stopped
             say(c.to, 'q');
             TRUE(end(&c) == 0);
         }
-        AWAIT(used(server->ep) == 0 && cci__list_empty(&inside(server->ep)->hot) &&
-              cci__list_empty(&inside(server->ep)->cold));
+        AWAIT(used(server->ep) == 0 && cci__list_empty(&inside(server->ep)->links.hot) &&
+              cci__list_empty(&inside(server->ep)->links.cold));
         side_close(server);
         side_count = 0;
     }
@@ -636,6 +636,18 @@ static void a_busy_server_says_so_and_is_asked_again(void **state) {
     drop(event);
 }
 
+static void a_device_of_an_adapter_is_down_without_CCI_SISCI_ADAPTER(void **state) {
+    cci_device_t *const *devices;
+    uint32_t caps;
+    (void)state;
+    while (cci_finalize() == CCI_SUCCESS) {
+    }
+    snprintf(config_text, sizeof config_text, "[d]\ntransport = sisci\nprovider = vendor\n");
+    TRUE(cci_setup(&test_setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS);
+    TRUE(cci_get_devices(&devices) == CCI_SUCCESS && devices[0] != NULL && devices[0]->up == 0);
+    TRUE(strstr(log_text, "compiled without CCI_SISCI_ADAPTER") != NULL);
+}
+
 #define END_TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void) {
@@ -654,6 +666,7 @@ int main(void) {
         END_TEST(all_of_many_ends_are_told),
         END_TEST(closing_costs_the_same_for_each_connection_however_many_there_are),
         END_TEST(a_busy_server_says_so_and_is_asked_again),
+        END_TEST(a_device_of_an_adapter_is_down_without_CCI_SISCI_ADAPTER),
     };
     return cmocka_run_group_tests_name("test_sisci_ends", tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static cci__sisci *inside(const side_t *side) {
 
 static cci__sisci_link *attackers_link(void) {
     cci__sisci *ep = inside(arena.attacker);
-    cci_list_t *list = cci__list_empty(&ep->hot) ? &ep->cold : &ep->hot;
+    cci_list_t *list = cci__list_empty(&ep->links.hot) ? &ep->links.cold : &ep->links.hot;
     return cci__list_empty(list) ? NULL : CCI__CONTAINER(list->next, cci__sisci_link, node);
 }
 
@@ -78,12 +78,12 @@ static cci__sisci_link *attackers_link(void) {
 static cci__sisci_link *victims_link(const cci__sisci_link *link) {
     cci_list_t *lists[2], *at;
     int i;
-    lists[0] = &inside(arena.victim)->hot;
-    lists[1] = &inside(arena.victim)->cold;
+    lists[0] = &inside(arena.victim)->links.hot;
+    lists[1] = &inside(arena.victim)->links.cold;
     for (i = 0; i < 2; i++) {
         for (at = lists[i]->next; at != lists[i]; at = at->next) {
             cci__sisci_link *its = CCI__CONTAINER(at, cci__sisci_link, node);
-            if (link != NULL && its->in_id == link->out_id && its->out_id == link->in_id && its->in != NULL) {
+            if (link != NULL && its->inbox.id == link->outbox.id && its->outbox.id == link->inbox.id && its->in.base != NULL) {
                 return its;
             }
         }
@@ -92,7 +92,7 @@ static cci__sisci_link *victims_link(const cci__sisci_link *link) {
 }
 
 static size_t inbox_size(const cci__sisci_link *link) {
-    return ((const struct cci__sci_map *)link->in_map)->size_bytes;
+    return ((const struct cci__sci_map *)link->inbox.map)->size_bytes;
 }
 
 /* ---- what the bystander and the victim say to each other --------------------------------------------------------------------- */
@@ -191,11 +191,11 @@ static uint32_t interesting(const cci__sisci_link *link, const cci__sisci_link *
     switch (below(10)) {
     case 0: return 0;
     case 1: return UINT32_MAX;
-    case 2: return its->tail + below(5);
-    case 3: return its->tail * 2 + 1;
-    case 4: return its->head + below(3);
-    case 5: return its->freed * 2 + 1;
-    case 6: return link->head * 2 + 1;
+    case 2: return its->in.tail + below(5);
+    case 3: return its->in.tail * 2 + 1;
+    case 4: return its->out.head + below(3);
+    case 5: return its->out.acknowledged * 2 + 1;
+    case 6: return link->out.head * 2 + 1;
     case 7: return 1u << below(32);
     case 8: return below(64);
     default: return (uint32_t)roll();
@@ -256,20 +256,20 @@ static uint32_t forge_body(uint8_t *body, uint32_t type) {
 
 /* A record where the victim expects the next one, or where the attacker's next one would go. */
 static void forge_record(cci__sisci_link *link, const cci__sisci_link *its) {
-    uint32_t head = below(4) ? its->tail : link->head, type = lie() ? below(256) : 1 + below(CCI__SISCI_ASK), length, header[3], lines;
-    uint8_t *record = its->in_ring + (size_t)(head & (its->in_lines - 1)) * CCI__SISCI_LINE;
+    uint32_t head = below(4) ? its->in.tail : link->out.head, type = lie() ? below(256) : 1 + below(CCI__SISCI_MAP_REQUEST), length, header[3], lines;
+    uint8_t *record = its->in.ring + (size_t)(head & (its->in.lines - 1)) * CCI__SISCI_LINE;
     uint8_t body[64];
     length = forge_body(body, type);
-    memcpy(record + CCI__SISCI_HEADER, body, CCI__SISCI_FIRST);
+    memcpy(record + CCI__SISCI_HEADER, body, CCI__SISCI_FIRST_LINE);
     forged++;
-    header[0] = type | (lie() ? CCI__SISCI_VOID : 0) | (lie() ? 0xfe00 : 0) | length << 16;
+    header[0] = type | (lie() ? CCI__SISCI_CANCELLED : 0) | (lie() ? 0xfe00 : 0) | length << 16;
     header[1] = some_name();
-    header[2] = lie() ? interesting(link, its) : its->freed;
+    header[2] = lie() ? interesting(link, its) : its->out.acknowledged;
     memcpy(record + 4, header, sizeof header);
     cci__sisci_store(record, lie() ? interesting(link, its) : head * 2 + 1);
     lines = type == CCI__SISCI_BLOCK ? 1 : cci__sisci_lines(length);
     if (below(2)) {
-        link->head = head + lines; /* goes on behind it, as the victim does */
+        link->out.head = head + lines; /* goes on behind it, as the victim does */
     }
 }
 
@@ -277,18 +277,18 @@ static void forge_record(cci__sisci_link *link, const cci__sisci_link *its) {
 static void forge_word(const cci__sisci_link *link, cci__sisci_link *its) {
     static const uint32_t places[] = {CCI__SISCI_AT_ACK, CCI__SISCI_AT_ACK + 4, CCI__SISCI_AT_ACK + 8, CCI__SISCI_AT_SLEEP,
                                       CCI__SISCI_AT_READY, CCI__SISCI_AT_WATCH};
-    uint32_t i = (its->returned + (lie() ? below(9) : 0)) % CCI__SISCI_RETURNS, block = lie() ? below(256) : below(8);
+    uint32_t i = (its->outbox.returned + (lie() ? below(9) : 0)) % CCI__SISCI_RETURNS, block = lie() ? below(256) : below(8);
     switch (below(3)) {
     case 0:
-        cci__sisci_store(its->in + CCI__SISCI_AT_RETURNS + 4 * i,
-                         (lie() ? (uint32_t)roll() >> 8 : (its->returned + 1) & 0xffffff) << 8 | block);
+        cci__sisci_store(its->in.base + CCI__SISCI_AT_RETURNS + 4 * i,
+                         (lie() ? (uint32_t)roll() >> 8 : (its->outbox.returned + 1) & 0xffffff) << 8 | block);
         break;
     case 1:
-        cci__sisci_store_long(its->in + CCI__SISCI_AT_DONE + 8 * below(CCI__SISCI_SLOTS),
-                              (lie() ? roll() : its->slot_number) << 8 | below(3));
+        cci__sisci_store_long(its->in.base + CCI__SISCI_AT_DONE + 8 * below(CCI__SISCI_SLOTS),
+                              (lie() ? roll() : its->rma.slot_number) << 8 | below(3));
         break;
     default:
-        cci__sisci_store(its->in + places[below(lie() ? 6 : 2)], lie() ? interesting(link, its) : its->freed);
+        cci__sisci_store(its->in.base + places[below(lie() ? 6 : 2)], lie() ? interesting(link, its) : its->out.acknowledged);
         break;
     }
 }
@@ -311,24 +311,24 @@ static void scribble(uint8_t *memory, size_t size) {
 static void attack_inbox(void) {
     cci__sisci_link *link = attackers_link(), *its = victims_link(link);
     uint32_t busy;
-    if (its == NULL || its->in_lines == 0) {
+    if (its == NULL || its->in.lines == 0) {
         return;
     }
     attacks_on_open_links += its->state == CCI__SISCI_OPEN;
-    busy = cci__sisci_load(its->in + CCI__SISCI_AT_BUSY);
+    busy = cci__sisci_load(its->in.base + CCI__SISCI_AT_BUSY);
     if (its->state == CCI__SISCI_OPEN && !lie()) {
         below(3) ? forge_record(link, its) : forge_word(link, its);
     } else {
-        scribble(its->in, inbox_size(its));
+        scribble(its->in.base, inbox_size(its));
     }
     if (below(1000)) { /* the victim takes a second to find out, so it is rare */
-        cci__sisci_store(its->in + CCI__SISCI_AT_BUSY, busy);
+        cci__sisci_store(its->in.base + CCI__SISCI_AT_BUSY, busy);
     }
 }
 
 /* Marks of anybody's links are set, or are gone. */
 static void attack_marks(void) {
-    cci__sisci_door *door = inside(arena.victim)->door;
+    cci__sisci_listener *door = inside(arena.victim)->entrance.listener;
     uint32_t i, words = below(4) ? 1 : CCI__SISCI_MARKS / 64;
     for (i = 0; i < words; i++) {
         __atomic_store_n(&door->marks[i], below(2) ? roll() : 0, __ATOMIC_RELAXED);
@@ -337,7 +337,7 @@ static void attack_marks(void) {
 }
 
 static void attack_door(void) {
-    cci__sisci_door *door = inside(arena.victim)->door;
+    cci__sisci_listener *door = inside(arena.victim)->entrance.listener;
     uint32_t number = door->interrupt, magic = door->magic; /* without these nobody comes in at all */
     scribble((uint8_t *)door, sizeof *door);
     door->interrupt = number;
@@ -348,10 +348,10 @@ static void attack_door(void) {
 /* Its own inbox, from whose card the victim learns about it. */
 static void attack_card(void) {
     cci__sisci_link *link = attackers_link();
-    if (link != NULL && link->in != NULL && link->state < CCI__SISCI_OPEN && link->retry_ns != 0) {
-        uint32_t *words = (uint32_t *)(void *)link->in, which = 2 + below(sizeof(cci__sisci_card) / 4 - 2);
+    if (link != NULL && link->in.base != NULL && link->state < CCI__SISCI_OPEN && link->join.retry_ns != 0) {
+        uint32_t *words = (uint32_t *)(void *)link->in.base, which = 2 + below(sizeof(cci__sisci_card) / 4 - 2);
         if (below(4) == 0) {
-            scribble(link->in, sizeof(cci__sisci_card));
+            scribble(link->in.base, sizeof(cci__sisci_card));
         } else {
             words[which] = below(2) ? words[which] << (1 + below(4)) : below(2) ? words[which] + below(200) : (uint32_t)roll();
         }
@@ -515,11 +515,11 @@ static void close_arena(void) {
     }
     link = attackers_link(); /* which may be another one by now */
     its = victims_link(link);
-    if (link != NULL && link->in != NULL) {
-        search(link->in, inbox_size(link));
+    if (link != NULL && link->in.base != NULL) {
+        search(link->in.base, inbox_size(link));
     }
     if (its != NULL) {
-        search(its->in, inbox_size(its));
+        search(its->in.base, inbox_size(its));
     }
     TRUE(holds_pattern(arena.secret_memory, REGION, first_seed));
     TRUE(holds_pattern(arena.shared_memory, REGION, first_seed + 1));
@@ -613,17 +613,17 @@ static void a_block_that_the_peer_does_not_have_is_never_written_to(void **state
         side_t *liar = side_open(), *victim = side_open();
         pair_t pair = connect_sides(victim, liar, CCI_CONN_ATTR_RO);
         cci__sisci_link *link = ((cci__sisci_conn *)(void *)(uintptr_t)pair.ac)->link;
-        uint32_t *word = (uint32_t *)(void *)(link->in + CCI__SISCI_AT_RETURNS), sent = 0;
+        uint32_t *word = (uint32_t *)(void *)(link->in.base + CCI__SISCI_AT_RETURNS), sent = 0;
         liar->deaf = 1;
-        while (link->free_count > 0) {
+        while (link->outbox.free_count > 0) {
             TRUE(cci_send(pair.ac, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
             sent++;
         }
-        TRUE(sent == 8 && link->returned == 0 && *word == 0);
+        TRUE(sent == 8 && link->outbox.returned == 0 && *word == 0);
         cci__sisci_store(word, 1u << 8 | numbers[i]);
         TRUE(cci_send(pair.ac, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS); /* waits for a block */
         AWAIT(link->state == CCI__SISCI_LOST);
-        TRUE(link->free_count == 0);
+        TRUE(link->outbox.free_count == 0);
         AWAIT(cci_send(pair.ac, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
         side_close(victim);
         side_close(liar);
@@ -667,9 +667,9 @@ static void what_changes_while_it_is_read_harms_nobody(void **state) {
         AWAIT(attackers_link() != NULL && attackers_link()->state == CCI__SISCI_OPEN);
         its = victims_link(attackers_link());
         memset(&s, 0, sizeof s);
-        s.memory = its->in;
+        s.memory = its->in.base;
         s.dice = roll();
-        its->held++; /* so that the memory stays while the thread writes */
+        its->inbox.held++; /* so that the memory stays while the thread writes */
         TRUE(pthread_create(&s.thread, NULL, scribble_on, &s) == 0);
         for (step = 0; step < STEPS * 4; step++) {
             if (below(8) == 0) {
@@ -683,7 +683,7 @@ static void what_changes_while_it_is_read_harms_nobody(void **state) {
         }
         __atomic_store_n(&s.stop, 1, __ATOMIC_RELAXED);
         TRUE(pthread_join(s.thread, NULL) == 0);
-        its->held--;
+        its->inbox.held--;
         close_arena();
     }
     alarm(0);

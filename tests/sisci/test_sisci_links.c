@@ -54,7 +54,7 @@ static unsigned int count_list(const cci_list_t *list) {
 }
 
 static unsigned int links_of(cci_endpoint_t *ep) {
-    return count_list(&inside(ep)->hot) + count_list(&inside(ep)->cold);
+    return count_list(&inside(ep)->links.hot) + count_list(&inside(ep)->links.cold);
 }
 
 static cci__sisci_link *link_of(cci_connection_t *connection) {
@@ -253,7 +253,7 @@ static void a_link_without_connections_is_closed_and_made_anew(void **state) {
         its = await_accepted(server);
         try_connection(mine, server);
         TRUE(links_of(client->ep) == 1 && links_of(server->ep) == 1);
-        TRUE(inside(client->ep)->handshakes == 0 && inside(server->ep)->handshakes == 0);
+        TRUE(inside(client->ep)->links.handshakes == 0 && inside(server->ep)->links.handshakes == 0);
         TRUE(cci_disconnect(mine) == CCI_SUCCESS);
         AWAIT(links_of(client->ep) == 0); /* although the server has not closed its end */
         TRUE(cci_send(its, "x", 1, NULL, 0) == CCI_ERR_DISCONNECTED);
@@ -307,14 +307,14 @@ static void links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten(vo
         mine[i] = await_connection(client);
         its[i] = await_accepted(server);
     }
-    AWAIT(inside(server->ep)->hot_count <= CCI__SISCI_OF_MANY); /* the others are looked at in turn */
-    AWAIT(cci__list_empty(&inside(server->ep)->steps));     /* and none of them with the device */
+    AWAIT(inside(server->ep)->links.hot_count <= CCI__SISCI_OF_MANY); /* the others are looked at in turn */
+    AWAIT(cci__list_empty(&inside(server->ep)->links.steps));     /* and none of them with the device */
     TRUE(links_of(server->ep) == CLIENTS);
     for (i = 0; i < CLIENTS; i++) {
         try_connection(mine[i], server);
         try_connection(its[i], &sides[1 + i]);
     }
-    AWAIT(cci__list_empty(&inside(server->ep)->steps));
+    AWAIT(cci__list_empty(&inside(server->ep)->links.steps));
     for (i = CLIENTS; i-- > 0;) {
         if (i & 1) { /* its end is heard of before the connection is closed, or after it */
             TRUE(cci_disconnect(its[i]) == CCI_SUCCESS);
@@ -322,8 +322,8 @@ static void links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten(vo
         side_close(&sides[--side_count]);
         if (!(i & 1)) {
             AWAIT(cci_send(its[i], "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
-            AWAIT(cci__list_empty(&inside(server->ep)->steps));
-            TRUE(link_of(its[i])->in == NULL && cci_disconnect(its[i]) == CCI_SUCCESS);
+            AWAIT(cci__list_empty(&inside(server->ep)->links.steps));
+            TRUE(link_of(its[i])->in.base == NULL && cci_disconnect(its[i]) == CCI_SUCCESS);
         }
         AWAIT(links_of(server->ep) == i);
     }
@@ -495,7 +495,7 @@ static void a_request_that_waits_for_space_for_its_refusal_keeps_a_server_awake_
     inside(server->ep)->requests = CCI__SISCI_REQUESTS; /* the program has not returned so many */
     request(client, CCI_CONN_ATTR_RO, 1);
     fall_asleep(server, fd);
-    TRUE(link->is_answering && !cci__sisci_has_work(link)); /* it sleeps until the client takes something */
+    TRUE(link->stall.is_answering && !cci__sisci_has_work(link)); /* it sleeps until the client takes something */
     client->deaf = 0;
     poll_alone(client);
     TRUE(cci__sisci_has_work(link)); /* also when the client did so while the server was falling asleep */
@@ -518,7 +518,7 @@ static void an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_so
     TRUE(cci_accept(server->queue[0], NULL) == CCI_SUCCESS);
     drop(take(server, CCI_EVENT_CONNECT_REQUEST));
     fall_asleep(server, fd);
-    TRUE(!cci__list_empty(&link->owing) && !cci__sisci_has_work(link));
+    TRUE(!cci__list_empty(&link->conns.control) && !cci__sisci_has_work(link));
     client->deaf = 0;
     poll_alone(client);
     TRUE(cci__sisci_has_work(link));
@@ -540,10 +540,10 @@ static void a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep(voi
     client->deaf = 1;
     (void)fill_ring(its);
     inside(client->ep)->base.now_ns = cci__sci_now();
-    cci__sisci_withdraw(inside(client->ep), link_of(mine), late);
+    cci__sisci_cancel_behind(inside(client->ep), link_of(mine), late);
     cci__sisci_flush(inside(client->ep));
     fall_asleep(server, fd);
-    TRUE(link->is_answering && !cci__sisci_has_work(link));
+    TRUE(link->stall.is_answering && !cci__sisci_has_work(link));
     client->deaf = 0;
     poll_alone(client);
     TRUE(cci__sisci_has_work(link));
@@ -640,7 +640,7 @@ static wheel *open_wheel(int sleeps) {
     for (i = 0; i < SPOKES; i++) {
         connect_spoke(&w, i);
     }
-    while (inside(w.hub)->hot_count > CCI__SISCI_OF_MANY) { /* nothing happens */
+    while (inside(w.hub)->links.hot_count > CCI__SISCI_OF_MANY) { /* nothing happens */
         TRUE(look_for(&w, w.hub, 1) == NULL);
     }
     return &w;
@@ -678,7 +678,7 @@ static void a_message_of_any_of_many_links_is_found_in_the_next_calls(void **sta
     (void)state;
     for (number = 0; number < 2000; number++) {
         turn(w, number, number < 1000 ? CCI_FLAG_SILENT : 0);
-        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_OF_MANY + 2); /* so many are looked at in each call */
+        TRUE(inside(w->hub)->links.hot_count <= CCI__SISCI_OF_MANY + 2); /* so many are looked at in each call */
     }
     TRUE(w->completed == 2 * 1000);
     close_wheel(w);
@@ -722,15 +722,15 @@ static void a_link_whose_records_are_taken_uses_one_page_of_its_ring(void **stat
     cci__sisci_link *link = link_of(w->mine[0]);
     uint32_t number, laps = 0;
     (void)state;
-    far_line = link->out_ring + 100 * CCI__SISCI_LINE;
+    far_line = link->out.ring + 100 * CCI__SISCI_LINE;
     for (number = 0; number < 1000; number++) {
         TRUE(cci_send(w->mine[0], &number, 4, NULL, number & 1 ? CCI_FLAG_SILENT : 0) == CCI_SUCCESS);
         expect_from(w, w->hub, w->its[0], number);
         TRUE(cci_send(w->its[0], &number, 4, NULL, number & 2 ? CCI_FLAG_SILENT : 0) == CCI_SUCCESS);
         expect_from(w, w->spoke[0], w->mine[0], number);
         TRUE(look_for(w, w->hub, LOOKS) == NULL);
-        TRUE((link->head & (link->out_lines - 1)) <= CCI__SISCI_NEAR + 16);
-        laps += (link->head & (link->out_lines - 1)) == 0;
+        TRUE((link->out.head & (link->out.lines - 1)) <= CCI__SISCI_NEAR + 16);
+        laps += (link->out.head & (link->out.lines - 1)) == 0;
         if (number == 500) {
             TRUE(laps > 5 && cci__sisci_load(far_line) == 0);
         }
@@ -776,26 +776,26 @@ static void take_numbers(numbers *n, uint32_t left) {
         do { /* all is acknowledged: the sender may go on at the front of the ring */
             TRUE(cci_get_event(n->to->ep, &event) == CCI_EAGAIN);
             still_patient(&patience, "an acknowledgement");
-        } while (n->its->told_tail != n->its->tail);
+        } while (n->its->acknowledged != n->its->in.tail);
     }
 }
 
 static uint32_t place_of(const numbers *n) {
-    return n->link->head & (n->link->out_lines - 1);
+    return n->link->out.head & (n->link->out.lines - 1);
 }
 
 /* Each line of the ring in its turn. The receiver looks at the next one, in which nothing is but what was left there,
  * except where the sender would see that all is taken, and begin at the front. */
 static void go_round(numbers *n) {
-    uint32_t begin = n->link->head;
+    uint32_t begin = n->link->out.head;
     TRUE(place_of(n) == 0);
-    cci__sisci_see_freed(n->link); /* it does so at the next sixteenth line, and when the ring is full */
+    cci__sisci_read_ack(n->link); /* it does so at the next sixteenth line, and when the ring is full */
     do {
         send_number(n, 8);
-        TRUE(n->link->head - begin <= n->link->out_lines);
-        take_numbers(n, (n->link->head & 15) == 0 ? 1 : 0);
+        TRUE(n->link->out.head - begin <= n->link->out.lines);
+        take_numbers(n, (n->link->out.head & 15) == 0 ? 1 : 0);
     } while (place_of(n) != 0);
-    TRUE(n->link->head - begin == n->link->out_lines && n->its->tail + 1 == n->link->head);
+    TRUE(n->link->out.head - begin == n->link->out.lines && n->its->in.tail + 1 == n->link->out.head);
     take_numbers(n, 0);
 }
 
@@ -824,24 +824,24 @@ static void a_record_that_was_left_behind_is_never_taken_for_the_one_that_has_it
     drop(event);
     n.link = link_of(n.from);
     n.its = link_of(await_accepted(n.to));
-    TRUE(n.link->out_lines == LARGEST_RING / CCI__SISCI_LINE);
-    cci__sisci_store(n.link->out_ring + LARGEST_RING, behind);
+    TRUE(n.link->out.lines == LARGEST_RING / CCI__SISCI_LINE);
+    cci__sisci_store(n.link->out.ring + LARGEST_RING, behind);
     take_numbers(&n, 0);
     while (place_of(&n) != 0) {
         send_number(&n, 8);
         take_numbers(&n, 0);
     }
     for (age = 0; age < AGES; age++) {
-        uint32_t begun = n.link->head;
+        uint32_t begun = n.link->out.head;
         go_round(&n);
-        while (n.link->head - begun != UINT32_C(1) << 31) {
+        while (n.link->out.head - begun != UINT32_C(1) << 31) {
             send_number(&n, CCI__SISCI_SHORT);
             take_numbers(&n, 0);
         }
         TRUE(place_of(&n) == 0);
     }
     go_round(&n);
-    TRUE(cci__sisci_load(n.link->out_ring + LARGEST_RING) == behind); /* what lies behind the ring is left alone */
+    TRUE(cci__sisci_load(n.link->out.ring + LARGEST_RING) == behind); /* what lies behind the ring is left alone */
     TRUE(cci_destroy_endpoint(ep) == CCI_SUCCESS);
 }
 
@@ -858,7 +858,7 @@ static void a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few(v
         TRUE(cci_send(w->mine[i], &number, 4, NULL, 0) == CCI_SUCCESS);
         TRUE(is_readable(w->fd));
         expect_from(w, w->hub, w->its[i], number);
-        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_OF_MANY + 2);
+        TRUE(inside(w->hub)->links.hot_count <= CCI__SISCI_OF_MANY + 2);
         while (w->completed <= number) {
             TRUE(look_for(w, w->spoke[i], 1) == NULL);
             still_patient(&patience, "a completion");
@@ -925,7 +925,7 @@ static void the_clock_is_looked_at_without_looking_at_links_that_nothing_is_new_
         }
         TRUE(cci_send(w->its[7], "here", 4, NULL, 0) == CCI_SUCCESS);
         cci__sisci_timers(inside(w->hub));
-        inside(w->hub)->walk_ns = CCI__NEVER;
+        inside(w->hub)->times.walk_ns = CCI__NEVER;
         for (i = 0; i < SPOKES; i++) {
             TRUE(was_looked_at(w->its[i]));
             first_op(w->its[i])->deadline_ns = 0;
@@ -939,12 +939,12 @@ static void the_clock_is_looked_at_without_looking_at_links_that_nothing_is_new_
         for (i = 0; i < SPOKES; i++) {
             TRUE(!was_looked_at(w->its[i]));
         }
-        inside(w->hub)->due_ns = 1; /* the first of them has come */
+        inside(w->hub)->times.due_ns = 1; /* the first of them has come */
         cci__sisci_timers(inside(w->hub));
         for (i = 0; i < SPOKES; i++) {
             TRUE(was_looked_at(w->its[i]));
         }
-        TRUE(inside(w->hub)->due_ns > inside(w->hub)->base.now_ns && inside(w->hub)->due_ns != CCI__NEVER);
+        TRUE(inside(w->hub)->times.due_ns > inside(w->hub)->base.now_ns && inside(w->hub)->times.due_ns != CCI__NEVER);
         close_wheel(w);
     }
 }
@@ -993,17 +993,17 @@ static void a_silent_message_of_a_sleeper_has_its_whole_time(void **state) {
     conn = (cci__sisci_conn *)(void *)(uintptr_t)its;
     link = link_of(its);
     for (i = 0; i < 3; i++) {
-        inside(server->ep)->walk_ns = CCI__NEVER;
+        inside(server->ep)->times.walk_ns = CCI__NEVER;
         TRUE(cci_send(its, "here", 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
-        TRUE(conn->silent_mark == link->head && conn->silent_end == link->head);
+        TRUE(conn->silent_mark == link->out.head && conn->silent_end == link->out.head);
         TRUE(conn->conn.deadline_ns >= inside(server->ep)->base.now_ns);
         conn->conn.deadline_ns = CCI__NEVER;
         TRUE(cci_send(its, "here", 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS); /* that changes nothing */
-        TRUE(conn->silent_mark != link->head && conn->silent_end == link->head);
+        TRUE(conn->silent_mark != link->out.head && conn->silent_end == link->out.head);
         TRUE(conn->conn.deadline_ns == CCI__NEVER);
         drop(await(client, CCI_EVENT_RECV));
         drop(await(client, CCI_EVENT_RECV));
-        AWAIT(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) == link->head);
+        AWAIT(cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK) == link->out.head);
     }
     TRUE(cci_disconnect(mine) == CCI_SUCCESS);
 }
@@ -1022,7 +1022,7 @@ static void a_receiver_that_had_no_buffer_between_two_looks_was_not_ready(void *
     client->deaf = 1;
     TRUE(cci_send(mine, "here", 4, NULL, 0) == CCI_SUCCESS && cci_send(mine, "here", 4, NULL, 0) == CCI_SUCCESS);
     cci__sisci_timers(ep);
-    TRUE(link_of(mine)->stalled_ns == 0);
+    TRUE(link_of(mine)->stall.peer_ns == 0);
     {
         cci_event_t *event = await(server, CCI_EVENT_RECV);
         AWAIT(cci__sisci_is_stuck(link_of(its)));
@@ -1030,9 +1030,9 @@ static void a_receiver_that_had_no_buffer_between_two_looks_was_not_ready(void *
     }
     drop(await(server, CCI_EVENT_RECV));
     TRUE(!cci__sisci_is_stalled(link_of(mine)));
-    ep->walk_ns = 0;
+    ep->times.walk_ns = 0;
     cci__sisci_timers(ep);
-    TRUE(link_of(mine)->stalled_ns == ep->base.now_ns);
+    TRUE(link_of(mine)->stall.peer_ns == ep->base.now_ns);
 }
 
 /* ---- many endpoints ----------------------------------------------------------------------------------------------------------- */
@@ -1240,7 +1240,7 @@ static void silent_messages_that_wait_for_room_give_their_buffers_back_in_time(v
     TRUE(status == CCI_ENOBUFS && sent > 1000);
     AWAIT(cci_send(connection, big, sizeof big, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
     server->deaf = 0;
-    AWAIT(inside(client->ep)->hot_count == 1 && link_of(connection)->items == NULL);
+    AWAIT(inside(client->ep)->links.hot_count == 1 && link_of(connection)->items == NULL);
     request(client, CCI_CONN_ATTR_RU, 0);
     TRUE(cci_send(await_connection(client), big, sizeof big, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
 }
@@ -1295,7 +1295,7 @@ static void nobody_but_the_peer_is_connected_to_an_inbox_of_an_open_link(void **
         try_connection(connection, server);
         for (j = 0; j < 2; j++) {
             const cci__sisci_link *link = link_of(j ? connection : await_accepted(server));
-            TRUE(link->in_segment->served.connection_count == 1 && !link->in_segment->served.available);
+            TRUE(link->inbox.segment->served.connection_count == 1 && !link->inbox.segment->served.available);
         }
         side_close(client);
         side_count--;
@@ -1328,14 +1328,14 @@ static void serves_as_other_user(int in, int out) {
     TRUE(cci_rma_register(side->ep, memory, sizeof memory, CCI_FLAG_READ | CCI_FLAG_WRITE, &handle) == CCI_SUCCESS);
     say(out, 'r');
     connection = await_accepted(side);
-    TRUE(link_of(connection)->is_foreign && !link_of(connection)->vm);
+    TRUE(link_of(connection)->peer.is_foreign && !link_of(connection)->peer.vm);
     send_patiently(connection, handle, sizeof *handle, 0, CCI_FLAG_SILENT);
     event = await(side, CCI_EVENT_RECV);
     TRUE(event->recv.len == 5000 && holds_pattern(event->recv.ptr, 5000, 3));
     {   /* what the program reads is out of the peer's reach */
         const cci__sisci_link *link = link_of(connection);
         const uint8_t *at = (const uint8_t *)event->recv.ptr;
-        TRUE(at < link->in || at >= link->in + ((const struct cci__sci_map *)link->in_map)->size_bytes);
+        TRUE(at < link->in.base || at >= link->in.base + ((const struct cci__sci_map *)link->inbox.map)->size_bytes);
     }
     TRUE(holds_pattern(memory, sizeof memory, 4));
     drop(event);
@@ -1362,7 +1362,7 @@ static void a_user_whom_the_group_lets_in_gets_copies_and_no_memory(void **state
     client = side_open();
     request(client, CCI_CONN_ATTR_RO, 0);
     connection = await_connection(client);
-    TRUE(link_of(connection)->is_foreign && !link_of(connection)->vm);
+    TRUE(link_of(connection)->peer.is_foreign && !link_of(connection)->peer.vm);
     event = await(client, CCI_EVENT_RECV);
     memcpy((void *)&its, event->recv.ptr, sizeof its);
     drop(event);
@@ -1406,7 +1406,7 @@ static void uses_from_afar(int in, int out) {
     side_open();
     request(&sides[0], CCI_CONN_ATTR_RO, 0);
     connection = await_connection(&sides[0]);
-    TRUE(!link_of(connection)->vm);
+    TRUE(!link_of(connection)->peer.vm);
     event = await(&sides[0], CCI_EVENT_RECV);
     memcpy((void *)&its, event->recv.ptr, sizeof its);
     drop(event);
@@ -1459,12 +1459,12 @@ static void a_server_of_another_version_refuses_a_client_at_once(void **state) {
     side_t *server = open_door(), *client = side_open();
     cci_event_t *event;
     (void)state;
-    cci__sisci_store(&inside(server->ep)->door->magic, CCI__SISCI_MAGIC - 1);
+    cci__sisci_store(&inside(server->ep)->entrance.listener->magic, CCI__SISCI_MAGIC - 1);
     request(client, CCI_CONN_ATTR_RO, 0);
     event = await(client, CCI_EVENT_CONNECT);
     TRUE(event->connect.status == CCI_ECONNREFUSED && strstr(log_text, "another version") != NULL);
     drop(event);
-    cci__sisci_store(&inside(server->ep)->door->magic, CCI__SISCI_MAGIC);
+    cci__sisci_store(&inside(server->ep)->entrance.listener->magic, CCI__SISCI_MAGIC);
     request(client, CCI_CONN_ATTR_RO, 0);
     try_connection(await_connection(client), server);
 }
@@ -1725,9 +1725,9 @@ static void who_can_let_nobody_in_says_so_once_until_somebody_came_in(void **sta
         log_text[0] = '\0';
         AWAIT(count_in_log(text) > 0);
         for (looks = 0; looks < 10; looks++) {
-            AWAIT(sd->listener_slot < 0);  /* it rests ... */
-            sd->listener_back_ns = 0;      /* ... and has rested long enough: it looks, and finds it cannot */
-            AWAIT(sd->listener_back_ns != 0);
+            AWAIT(sd->listener.slot < 0);  /* it rests ... */
+            sd->listener.back_ns = 0;      /* ... and has rested long enough: it looks, and finds it cannot */
+            AWAIT(sd->listener.back_ns != 0);
             poll_all();
         }
         TRUE(count_in_log(text) == 1);

@@ -56,18 +56,18 @@ static void scribble(cci_endpoint_t *of) {
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)of;
     cci_list_t *lists[2], *at;
     int i, n;
-    lists[0] = &ep->hot;
-    lists[1] = &ep->cold;
+    lists[0] = &ep->links.hot;
+    lists[1] = &ep->links.cold;
     for (i = 0; i < 2; i++) {
         for (at = lists[i]->next; at != lists[i]; at = at->next) {
             cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-            size_t size = link->out ? CCI__SCI(SCIGetRemoteSegmentSize)(link->out_segment) : 0;
+            size_t size = link->out.base ? CCI__SCI(SCIGetRemoteSegmentSize)(link->outbox.segment) : 0;
             for (n = 0; size > 0 && n < 64; n++) {
                 uint64_t dice = next_random();
                 uint32_t word = (uint32_t)next_random();
                 if (dice % 4 == 0) { /* a record that looks sound: the receiver waits for this number */
-                    uint8_t *line = link->out_ring + (size_t)(link->head & (link->out_lines - 1)) * CCI__SISCI_LINE;
-                    uint32_t type = (uint32_t)(dice >> 8) % (CCI__SISCI_ASK + 1), length = (uint32_t)(dice >> 16) & 0xffff;
+                    uint8_t *line = link->out.ring + (size_t)(link->out.head & (link->out.lines - 1)) * CCI__SISCI_LINE;
+                    uint32_t type = (uint32_t)(dice >> 8) % (CCI__SISCI_MAP_REQUEST + 1), length = (uint32_t)(dice >> 16) & 0xffff;
                     int k;
                     for (k = 8; k < 64; k++) {
                         line[k] = (uint8_t)next_random();
@@ -76,12 +76,12 @@ static void scribble(cci_endpoint_t *of) {
                         memcpy(line + 8, &ep->base.conns.counter, 4);
                     }
                     cci__sisci_store(line + 4, type | (dice % 3 ? length % 1100 : length) << 16);
-                    cci__sisci_store(line, link->head * 2 + 1);
-                    link->head += dice % 5 == 0 ? 2 : 1;
+                    cci__sisci_store(line, link->out.head * 2 + 1);
+                    link->out.head += dice % 5 == 0 ? 2 : 1;
                 } else if (dice % 4 == 1) { /* the words at the beginning */
-                    cci__sisci_store(link->out + CCI__SISCI_AT_ACK + 4 * (dice >> 8) % 768, dice % 3 ? word % 16 : word);
+                    cci__sisci_store(link->out.base + CCI__SISCI_AT_ACK + 4 * (dice >> 8) % 768, dice % 3 ? word % 16 : word);
                 } else {
-                    cci__sisci_store(link->out + 4 * ((dice >> 8) % (size / 4)), word);
+                    cci__sisci_store(link->out.base + 4 * ((dice >> 8) % (size / 4)), word);
                 }
             }
         }

@@ -207,7 +207,7 @@ static int rma(const struct cci_rma_handle *remote, uint64_t offset, uint64_t le
 }
 
 static cci__sisci_views *views(void) {
-    return ((cci__sisci_conn *)(void *)(uintptr_t)connection)->link->views;
+    return ((cci__sisci_conn *)(void *)(uintptr_t)connection)->link->rma.views;
 }
 
 static uint32_t mapped_count(void) {
@@ -247,7 +247,7 @@ static void a_stopped_target(void **state) {
     get(c.out, &handle, sizeof handle);
     take_local();
     CHECK(rma(&handle, 0, 1, CCI_FLAG_READ) == CCI_SUCCESS);
-    CHECK(mapped_count() == 1 && inside()->mapped_bytes == 1);
+    CHECK(mapped_count() == 1 && inside()->rma.mapped_bytes == 1);
     CHECK(kill(c.pid, SIGSTOP) == 0 && waitpid(c.pid, NULL, WUNTRACED) == c.pid);
     CHECK(rma(&handle, 0, SIZE, CCI_FLAG_READ) == CCI_SUCCESS);
     CHECK(holds(mine, SIZE, 1));
@@ -255,7 +255,7 @@ static void a_stopped_target(void **state) {
     CHECK(rma(&handle, 0, SIZE, CCI_FLAG_WRITE) == CCI_SUCCESS);
     CHECK(rma(&handle, 1, SIZE, CCI_FLAG_WRITE) == CCI_ERR_RMA_HANDLE);
     CHECK(rma(&handle, UINT64_MAX - 5, 7, CCI_FLAG_WRITE) == CCI_ERR_RMA_HANDLE);
-    CHECK(inside()->mapped_bytes == 1 + 2 * SIZE);
+    CHECK(inside()->rma.mapped_bytes == 1 + 2 * SIZE);
     CHECK(kill(c.pid, SIGCONT) == 0);
     put(c.in, "!", 1);
     CHECK(end_of(&c) == 0);
@@ -408,12 +408,12 @@ static void a_late_connection(void **state) {
     head[0] = (uint32_t)handle.stuff[1];
     memcpy(&head[1], &handle.stuff[0], 8);
     head[3] = 77;
-    CHECK(cci__sisci_post(link, CCI__SISCI_ASK, 0, head, sizeof head, NULL, 0));
-    while (cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 12) != 77) {
+    CHECK(cci__sisci_post(link, CCI__SISCI_MAP_REQUEST, 0, head, sizeof head, NULL, 0));
+    while (cci__sisci_load(link->in.base + CCI__SISCI_AT_GRANT + 12) != 77) {
         CHECK(cci__sci_now() < end_ns);
     }
-    id = cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 4);
-    CHECK(id != 0 && cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 8) == CCI__SCI_WRITES);
+    id = cci__sisci_load(link->in.base + CCI__SISCI_AT_GRANT + 4);
+    CHECK(id != 0 && cci__sisci_load(link->in.base + CCI__SISCI_AT_GRANT + 8) == CCI__SCI_WRITES);
     for (round = 0; round < 2; round++) { /* in time, and too late */
         CCI__SCI(SCIConnectSegment)(inside()->sd, &segment, CCI__SCI_NODE, id, 0, NULL, NULL, 60000, 0, &error);
         CHECK(error == (round == 0 ? CCI__SCI_ERR_OK : CCI__SCI_ERR_CONNECTION_REFUSED));
@@ -534,7 +534,7 @@ static void many_memories(const char *more) {
             CHECK(mapped_count() <= CCI__SISCI_VIEWS);
         }
     }
-    CHECK(mapped_count() > 0 && inside()->mapped_bytes > 0);
+    CHECK(mapped_count() > 0 && inside()->rma.mapped_bytes > 0);
     for (i = 0; i < MANY; i++) {
         fill(mine, 10000, i + 100);
         CHECK(rma(&handle[i], 0, 10000, CCI_FLAG_WRITE) == CCI_SUCCESS);
@@ -592,7 +592,7 @@ static void serve_lies(int in, int out) {
     CHECK(cci_rma_register(endpoint, memory, SIZE, BOTH, &handle) == CCI_SUCCESS);
     shown = *handle;
     put(out, &shown, sizeof shown);
-    entry = (cci__sisci_entry *)(void *)inside()->registry.base + (uint32_t)shown.stuff[1];
+    entry = (cci__sisci_entry *)(void *)inside()->rma.registry.base + (uint32_t)shown.stuff[1];
     for (;;) {
         serve_until(in);
         get(in, &letter, 1);
@@ -604,7 +604,7 @@ static void serve_lies(int in, int out) {
         dice ^= dice << 17;
         entry->offset = dice & 1 ? 0 : dice & 2 ? SIZE - 8 : dice >> (dice >> 58);
         entry->length = dice & 4 ? UINT64_MAX : dice & 8 ? SIZE : dice >> (dice >> 57 & 63);
-        entry->block = dice & 16 || dice & 32 ? entry->block : dice & 64 ? inside()->registry.id : (uint32_t)dice;
+        entry->block = dice & 16 || dice & 32 ? entry->block : dice & 64 ? inside()->rma.registry.id : (uint32_t)dice;
         entry->flags = dice & 128 ? (uint32_t)dice : entry->flags;
         put(out, "!", 1);
     }
@@ -647,7 +647,7 @@ static void die_copying(int in, int out) {
     get(in, &handle, sizeof handle);
     take_local();
     CHECK(rma(&handle, 0, SIZE, CCI_FLAG_WRITE) == CCI_SUCCESS);
-    cci__sisci_tell(((cci__sisci_conn *)(void *)(uintptr_t)connection)->link, CCI__SISCI_AT_BUSY, 1);
+    cci__sisci_write_word(((cci__sisci_conn *)(void *)(uintptr_t)connection)->link, CCI__SISCI_AT_BUSY, 1);
     put(out, "!", 1);
     _exit(0);
 }
@@ -684,7 +684,7 @@ static void serve_without_descriptors(int in, int out) {
     close((int)few.rlim_cur);
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
     memory = take(SIZE);
-    CHECK((uintptr_t)memory % 4096 == 0 && inside()->shared == NULL);
+    CHECK((uintptr_t)memory % 4096 == 0 && inside()->rma.shared == NULL);
     CHECK(setrlimit(RLIMIT_NOFILE, &enough) == 0);
     fill(memory, SIZE, 1);
     CHECK(cci_rma_register(endpoint, memory, SIZE, BOTH, &handle) == CCI_SUCCESS);
@@ -730,7 +730,7 @@ static cci_connection_t *join(cci_conn_attribute_t attribute) {
 }
 
 static cci__sisci_group *group_of(cci_connection_t *of) {
-    return (cci__sisci_group *)((cci__sisci_conn *)(void *)(uintptr_t)of)->data;
+    return ((cci__sisci_conn *)(void *)(uintptr_t)of)->group;
 }
 
 /* A message of as many bytes as its seed says. */
@@ -841,7 +841,7 @@ static void a_sender_in_the_middle(void **state) {
     rx = join(CCI_CONN_ATTR_UU_MC_RX);
     tx = join(CCI_CONN_ATTR_UU_MC_TX);
     stopped = join(CCI_CONN_ATTR_UU_MC_TX);
-    slot = cci__sisci_take_slot(group_of(stopped), &number); /* and writes no further for now */
+    slot = cci__sisci_claim_slot(group_of(stopped), &number); /* and writes no further for now */
     CHECK(slot != NULL && number == 0);
     for (i = 1; !slot->was_stolen; i++) { /* its slot is left out, and nothing waits for it or is lost */
         CHECK(i < 2 * CCI__SISCI_STEAL);

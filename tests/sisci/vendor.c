@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #define CCI_SISCI_API
+#define CCI_SISCI_ADAPTER
 #define CCI_SISCI_IMPLEMENTATION
 #include "cci_sisci.h"
 

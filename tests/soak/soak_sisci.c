@@ -580,10 +580,10 @@ static int count_links(void) {
     const cci_list_t *at;
     int count = 0;
     cci__sisci_lock(ep);
-    for (at = ep->hot.next; at != &ep->hot; at = at->next) {
+    for (at = ep->links.hot.next; at != &ep->links.hot; at = at->next) {
         count++;
     }
-    for (at = ep->cold.next; at != &ep->cold; at = at->next) {
+    for (at = ep->links.cold.next; at != &ep->links.cold; at = at->next) {
         count++;
     }
     cci__sisci_unlock(ep);

@@ -79,12 +79,15 @@ headers() {
     accept sisci "$all"
     accept sisci "$all" -DCCI_STATIC=
     accept sisci "$all" -DCCI_NO_THREADS=
+    accept sisci "$all" -DCCI_SISCI_ADAPTER=
+    accept sisci "$all" -DCCI_SISCI_ADAPTER= -DCCI_NO_THREADS= -DCCI_STATIC=
     alone=-DCCI_SISCI_IMPLEMENTATION=
     accept sisci-alone "$alone"
     accept sisci-alone "$alone" -DCCI_STATIC=
     accept sisci-alone "$alone" -DCCI_NO_THREADS=
     accept sisci-alone "$alone" -DCCI_NO_STDIO=
-    accept sisci-alone "$alone" -DCCI_NO_DLOPEN=
+    accept sisci-alone "$alone" -DCCI_SISCI_ADAPTER=
+    accept sisci-alone "$alone" -DCCI_SISCI_ADAPTER= -DCCI_NO_DLOPEN=
     accept sisci-alone "$alone" -DCCI_SISCI_NO_SHARED_MEMORY=
     for each in verbs verbs-udp; do
         accept $each
@@ -103,6 +106,7 @@ headers() {
     accept core "$all" -O2 -DNDEBUG -DCCI_SMALL= -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
     accept core "$all" -O2 -DCCI_TINY=
     accept sisci "$all" -O2
+    accept sisci "$all" -O2 -DCCI_SISCI_ADAPTER=
     accept verbs-udp "$all" -O2
     accept sisci-alone "$alone" -O2
     compile="$compiler -x $language -std=$gnu $stop"
