@@ -6237,6 +6237,11 @@ static uint64_t cci__rel_limit(const cci_rel_t *rel) {
                : rel->flow.window;
 }
 
+/* Does what is under way leave no room for a packet? One may leave all the same when nothing is. */
+static int cci__rel_is_full(const cci_rel_t *rel) {
+    return rel->in_flight + rel->mtu > cci__rel_limit(rel);
+}
+
 /* Writes an ACK of what has arrived into `at`; returns its bytes, 0 if it needs more than `room`. */
 static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, uint64_t now_ns) {
     uint32_t i = rel->number_count, more = 0, size;
@@ -6938,7 +6943,7 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
 /* The same as far as the windows and the pace allow. */
 static int cci__rel_output_paced(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
     if (rel->in_flight > 0) {
-        if (rel->in_flight + rel->mtu > cci__rel_limit(rel)) {
+        if (cci__rel_is_full(rel)) {
             if (rel->in_flight + rel->mtu > rel->flow.window) rel->limited_number = (uint32_t)rel->next_number;
             return 0;
         }
@@ -6993,8 +6998,7 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
 CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     cci_rel_item_t *item = rel->burst;
     cci_rel_sent_t *sent;
-    if (!item || !cci__list_empty(&rel->lost) || rel->ack_count > 0 || rel->nack_count > 0 ||
-        rel->in_flight + rel->mtu > cci__rel_limit(rel))
+    if (!item || !cci__list_empty(&rel->lost) || rel->ack_count > 0 || rel->nack_count > 0 || cci__rel_is_full(rel))
         return 0;
     sent = cci__rel_new_record(rel, item);
     if (!sent) return 0;
@@ -8345,8 +8349,7 @@ static int cci__rel_has_gap(const cci_rel_t *rel) {
 /* When to call cci_rel_timeout() at the latest. */
 CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     uint64_t at = cci__min64(rel->expire_ns, rel->ack_count ? rel->ack_at_ns : CCI__NEVER);
-    int blocked =
-        rel->in_flight > 0 && (rel->in_flight + rel->mtu > cci__rel_limit(rel) || !cci__rel_record_share(rel));
+    int blocked = rel->in_flight > 0 && (cci__rel_is_full(rel) || !cci__rel_record_share(rel));
     int waiting = !cci__list_empty(&rel->lost) || cci__rel_next_item(rel) != NULL;
     at = cci__min64(at, rel->loss_ns);
     if (cci__rel_has_gap(rel)) at = cci__min64(at, rel->heard_ns + CCI__REL_ABSENCE_NS);
@@ -8476,7 +8479,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             cci__rel_note_cut(rel, &before, is_kept);
         } else {
             (void)cci__rel_missed(rel, sent, 0);
-            if (rel->in_flight > 0 && rel->in_flight + rel->mtu > cci__rel_limit(rel)) rel->ping = 1;
+            if (rel->in_flight > 0 && cci__rel_is_full(rel)) rel->ping = 1;
         }
         rel->shuffled = 1;
     }

@@ -7008,7 +7008,6 @@ static void cci__sisci_notify(cci__sisci *ep) {
         cci__sisci_link *link = CCI__CONTAINER(ep->links.notify.next, cci__sisci_link, notify);
         int is_record = link->notify_kind > 1;
         cci__list_remove(&link->notify);
-        cci__list_init(&link->notify);
         link->notify_kind = 0;
         if (link->state == CCI__SISCI_OPEN && (link->mirror ? cci__sisci_load(link->in.base + CCI__SISCI_AT_SLEEP) != 0
                                                             : cci__sisci_mark_for_sleeper(link, is_record)))
@@ -7146,7 +7145,6 @@ static inline void cci__sisci_watch_time(cci__sisci_link *link) {
 static void cci__sisci_leave_time(cci__sisci_link *link) {
     link->time.is_fresh = link->time.renews = 0;
     cci__list_remove(&link->time.node);
-    cci__list_init(&link->time.node);
 }
 
 /* An RMA that makes progress has the whole send timeout again. */
@@ -7640,7 +7638,6 @@ static int cci__sisci_send_control(cci__sisci *ep, cci__sisci_link *link) {
         cci__sisci_conn *conn = CCI__CONTAINER(link->conns.control.next, cci__sisci_conn, node);
         if (!cci__sisci_post_control(link, conn)) return 0;
         cci__list_remove(&conn->node);
-        cci__list_init(&conn->node);
         if (conn->control_type == CCI__SISCI_ACCEPT) cci__sisci_drop_data(ep, conn);
         conn->control_type = 0;
         if (conn->closing) cci__sisci_close_conn(ep, conn);
@@ -7689,7 +7686,6 @@ static void cci__sisci_post_ends(cci__sisci *ep) {
         event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_CONTROL);
         if (!event) return;
         cci__list_remove(&conn->state_node);
-        cci__list_init(&conn->state_node);
         cci__event_set_disconnect(event, &conn->conn, conn->end_status);
         ep->received_total++;
         cci__sisci_post_about(&ep->received, &conn->conn, event);
@@ -8693,7 +8689,6 @@ static int cci__sisci_receive_control(cci__sisci *ep, cci__sisci_link *link, con
     case CCI__SISCI_CONFIRM:
         if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
             cci__list_remove(&conn->state_node);
-            cci__list_init(&conn->state_node);
             cci__sisci_opened(ep, conn);
             cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_SUCCESS);
         }
@@ -9077,12 +9072,9 @@ static void cci__sisci_tear_down(cci__sisci_link *link) {
     if (link->inbox.map) call->SCIUnmapSegment(link->inbox.map, 0, &error);
     if (link->inbox.segment) cci__sisci_remove_inbox(link);
     cci__list_remove(&link->notify);
-    cci__list_init(&link->notify);
     cci__list_remove(&link->due);
-    cci__list_init(&link->due);
     cci__sisci_leave_time(link);
     cci__list_remove(&link->stall.node);
-    cci__list_init(&link->stall.node);
     link->outbox.map = link->inbox.map = NULL;
     link->outbox.segment = NULL;
     link->inbox.segment = NULL;
@@ -9288,6 +9280,13 @@ static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
+/* There is a connect record: the server is woken as soon as its interrupt is connected. 0: that can't be. */
+static int cci__sisci_wake_server(cci__sisci_link *link, cci__sisci_listener *listener) {
+    cci__sisci_connect_interrupt(link, cci__sisci_load(&listener->interrupt));
+    link->peer.interrupt_is_due = 1;
+    return link->peer.interrupt != NULL;
+}
+
 /* Leaves the numbers of both inboxes at the listener; 0 if there is no room. */
 static int cci__sisci_leave_connect_record(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
@@ -9315,11 +9314,7 @@ static int cci__sisci_leave_connect_record(cci__sisci *ep, cci__sisci_link *link
     }
     /* also when others have been killed before this line */
     (void)__atomic_fetch_add(&listener->count, 1, __ATOMIC_ACQ_REL);
-    if (link->join.connect_record) {
-        cci__sisci_connect_interrupt(link, cci__sisci_load(&listener->interrupt));
-        link->peer.interrupt_is_due = 1;
-    }
-    return link->peer.interrupt != NULL;
+    return link->join.connect_record && cci__sisci_wake_server(link, listener);
 }
 
 static void cci__sisci_join(cci__sisci_link *link, uint64_t now_ns) {
@@ -9508,7 +9503,6 @@ static int cci__sisci_change_link(cci__sisci *ep, cci__sisci_conn *conn, uint32_
     cci__sisci_leave_link(ep, conn);
     cci__sisci_assign(ep, conn, next);
     cci__list_remove(&conn->node);
-    cci__list_init(&conn->node);
     return 1;
 }
 
@@ -10238,7 +10232,6 @@ static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci_
         next = at->next;
         if ((int32_t)(link->out.acknowledged - conn->silent_end) >= 0) {
             cci__list_remove(&conn->state_node);
-            cci__list_init(&conn->state_node);
             continue;
         }
         if ((int32_t)(link->out.acknowledged - conn->silent_mark) >= 0) { /* the peer gets on */
@@ -10317,7 +10310,6 @@ static void cci__sisci_close_idle(cci__sisci *ep) {
         next = at->next;
         if (link->state != CCI__SISCI_OPEN || link->conns.count > 0) {
             cci__list_remove(&link->idle);
-            cci__list_init(&link->idle);
             continue;
         }
         cci__sisci_read_ack(link);
@@ -10525,7 +10517,6 @@ static void cci__sisci_look_at_stuck(cci__sisci *ep) {
         if (has_event && !cci__list_empty(&ep->links.stuck)) {
             cci__sisci_link *link = CCI__CONTAINER(ep->links.stuck.next, cci__sisci_link, stall.node);
             cci__list_remove(&link->stall.node);
-            cci__list_init(&link->stall.node);
             cci__sisci_make_hot(link);
         }
     } while (!is_last && !cci__list_empty(&ep->links.stuck));
@@ -11135,7 +11126,6 @@ static int cci__sisci_decide(cci__endpoint_t *base, cci_evq_event_t *request, in
         conn->conn.state = CCI_CONN_REJECTED;
         conn->closing = 1;
         cci__list_remove(&conn->state_node);
-        cci__list_init(&conn->state_node);
         cci__sisci_queue_control(ep, conn, CCI__SISCI_REJECT);
     }
     return CCI_SUCCESS;
@@ -11273,7 +11263,6 @@ static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
     if (conn->link) cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
     cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
     cci__list_remove(&conn->state_node);
-    cci__list_init(&conn->state_node);
 }
 
 static void cci__sisci_disconnect(cci__endpoint_t *base, cci_conn_t *of) {
@@ -12961,10 +12950,9 @@ static int cci__sisci_leave_far_connect_record(cci__sisci_link *link, cci__sisci
     sci->call.SCIRemoveSequence(sequence, 0, &error);
     if (arrived) {
         link->join.retry_ns = cci__sci_now() + 1000 * CCI__MS;
-        cci__sisci_connect_interrupt(link, cci__sisci_load(&listener->interrupt));
-        link->peer.interrupt_is_due = 1;
+        return cci__sisci_wake_server(link, listener);
     }
-    return link->peer.interrupt != NULL;
+    return 0;
 }
 
 /* 0: the rest has to wait. */
