@@ -3892,7 +3892,8 @@ static void cci__rc_hurry(cci__rc *ep, cci__rc_conn *conn, uint64_t deadline_ns)
     cci__rc_schedule(ep, conn);
 }
 
-static inline void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
+/* Makes an item the newest of its connection. */
+static inline void cci__rc_enqueue(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
     cci__rc_hurry(ep, conn, item->deadline_ns);
     if (conn->newest) {
         item->next = conn->newest->next;
@@ -3901,6 +3902,11 @@ static inline void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item 
         item->next = item;
     }
     conn->newest = item;
+}
+
+/* ... and one that is to be posted. */
+static inline void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
+    cci__rc_enqueue(ep, conn, item);
     if (!conn->unposted) conn->unposted = item;
 }
 
@@ -4432,27 +4438,37 @@ static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status);
 static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status);
 static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn);
 
-/* A message for the program. */
-static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, const uint8_t *data,
-                            uint32_t length) {
+/* May a message go past the queue to the program? Nothing is before it, and nothing forbids that it is taken. */
+static inline int cci__rc_may_hand_over(const cci__rc *ep) {
+    return !ep->base.evq.urgent.head && !ep->base.evq.done.head && !ep->received.head &&
+           ep->base.evq.recv_out < ep->take_quickly;
+}
+
+/* A message for the program: to `first`, unless that is NULL or has one, or it has to be queued. */
+static inline void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, const uint8_t *data,
+                                   uint32_t length, cci_evq_event_t **first) {
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
     event->base.pub.recv.ptr = data;
     event->base.pub.recv.connection = &conn->conn.pub;
     event->owner = conn;
+    cci__rc_hear_of(ep, conn);
+    if (first && !*first && CCI__LIKELY(cci__rc_may_hand_over(ep))) {
+        ep->base.evq.recv_out++;
+        *first = event;
+        return;
+    }
     ((cci__rc_buffer *)(void *)event)->token = conn->conn.token;
     ep->received_total++;
     cci_evq_post(&ep->received, event);
-    cci__rc_hear_of(ep, conn);
 }
 
 /* The peer has received so many messages of ours: what waits for that is complete, though the hardware does not know
  * it yet and keeps the items. Behind a read nobody knows. */
 static void cci__rc_hear_answer(cci__rc *ep, cci__rc_conn *conn, uint32_t received) {
-    cci__rc_item *item, *newest = conn->newest;
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     uint32_t more = received - conn->acked;
-    if (more == 0 || more > UINT32_MAX / 2) return;
-    item = cci__rc_oldest(conn);
+    if (more > UINT32_MAX / 2) return;
     while (item && more > 0 && item->is_posted && (item->is_done || item->kind != CCI__RC_READ_ITEM)) {
         if (!item->is_done) {
             more -= item->kind == CCI__RC_MESSAGE_ITEM;
@@ -4473,48 +4489,59 @@ static CCI__RARE void cci__rc_got_first(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming) cci__rc_hears(ep, conn);
 }
 
-static CCI__HOT_PATH inline void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
+/* What a message finds: an open connection that waits for nothing, and that the program has not closed. */
+static inline int cci__rc_is_settled(const cci__rc_conn *conn) {
+    return conn->phase == CCI__RC_PAIRED && conn->conn.state == CCI_CONN_OPEN && !conn->conn.step.confirming &&
+           !(conn->conn.flags & (CCI__CONN_PINGED | CCI__CONN_LINGERS));
+}
+
+static CCI__HOT_PATH inline void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc, cci_evq_event_t **first) {
     cci__rc_buffer *buffer = (cci__rc_buffer *)(uintptr_t)wc->wr_id;
     cci__rc_conn *conn;
     ep->posted_buffers--;
-    if (CCI__UNLIKELY(wc->status != IBV_WC_SUCCESS || (conn = cci__rc_find_qp(ep, wc->qp_num)) == NULL ||
-                      conn->conn.state == CCI_CONN_CLOSING)) {
+    if (CCI__UNLIKELY(wc->status != IBV_WC_SUCCESS || (conn = cci__rc_find_qp(ep, wc->qp_num)) == NULL)) {
         cci__rc_give_buffer(ep, buffer);
         return;
     }
-    conn->received++;
-    if (CCI__UNLIKELY(conn->phase != CCI__RC_PAIRED || conn->conn.state != CCI_CONN_OPEN ||
-                      conn->conn.step.confirming || (conn->conn.flags & CCI__CONN_PINGED)))
+    if (CCI__UNLIKELY(!cci__rc_is_settled(conn))) {
+        if (conn->conn.state == CCI_CONN_CLOSING) {
+            cci__rc_give_buffer(ep, buffer);
+            return;
+        }
+        conn->received++;
         cci__rc_got_first(ep, conn);
-    if (CCI__LIKELY(wc->wc_flags & IBV_WC_WITH_IMM)) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
-#ifndef CCI_NO_WAKE
-    else
-        ep->base.wakes.heard = 1;
-#endif
+        first = NULL;
+    } else {
+        conn->received++;
+    }
+    if (CCI__UNLIKELY(!(wc->wc_flags & IBV_WC_WITH_IMM)))
+        CCI__WAKES(ep->base.wakes.heard = 1);
+    else if (CCI__UNLIKELY(ntohl(wc->imm_data) != conn->acked))
+        cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
     if (CCI__UNLIKELY(wc->byte_len > conn->conn.pub.max_send_size)) { /* the peer had agreed to less */
         cci__rc_give_buffer(ep, buffer);
         return;
     }
-    cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
+    cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len, first);
 }
 
 static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason);
 
-/* Takes completions; returns how many there were. */
-static CCI__HOT_PATH inline int cci__rc_poll_here(cci__rc *ep) {
+/* Takes completions; returns how many there were. `first`: NULL, or where a message goes that need not be queued. */
+static CCI__HOT_PATH inline int cci__rc_poll_here(cci__rc *ep, cci_evq_event_t **first) {
     struct ibv_wc wc[CCI__RC_POLL], *at = wc;
     int count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc), left;
     for (left = count; left > 0; left--, at++)
         if (at->wr_id & CCI__RC_SEND_ID)
             cci__rc_sent(ep, at);
         else
-            cci__rc_got(ep, at);
+            cci__rc_got(ep, at, first);
     if (CCI__UNLIKELY(count < 0)) cci__rc_broken(ep, "the completion queue can't be read", "");
     return count;
 }
 
 static int cci__rc_poll(cci__rc *ep) {
-    return cci__rc_poll_here(ep);
+    return cci__rc_poll_here(ep, NULL);
 }
 
 /* ==================================================================================================================
@@ -5534,7 +5561,7 @@ static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
     if (!buffer || length > conn->conn.pub.max_send_size) return;
     ep->free_plain = buffer->event.next;
     memcpy((void *)(uintptr_t)buffer->sge.addr, bytes, length);
-    cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, length);
+    cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, length, NULL);
 }
 
 /* ---- atomics ---- */
@@ -5739,7 +5766,6 @@ static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_break(ep, conn, CCI_ETIMEDOUT);
 }
 
-/* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
 /* [4.1.4.1] The peer had no buffer for a message until its time was over: it ends with CCI_ERR_RNR and, on an
  * ordered connection, all behind it. The pair is made anew, since then both sides know what has arrived. 0: that was
  * tried before. */
@@ -5766,6 +5792,7 @@ static uint64_t cci__rc_give_up_ns(const cci__rc_conn *conn) {
     return ((const cci_conn_pending_t *)conn->pending)->give_up_ns;
 }
 
+/* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
 static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest = cci__rc_oldest(conn);
     int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
@@ -6117,8 +6144,8 @@ static void cci__rc_look_around(cci__rc *ep) {
 
 /* Does anything wait for its turn? */
 static inline int cci__rc_has_work(const cci__rc *ep) {
-    return (ep->ready & ep->drained) != CCI__CONN_NONE || ep->emptying > 0 || /* it has all bits set */
-           ep->posted_buffers < CCI__RC_ENOUGH_RECVS || ep->setups_waiting > 0;
+    uint32_t waits = ~(ep->ready & ep->drained) | ep->emptying | ep->setups_waiting; /* no index has all bits set */
+    return waits != 0 || ep->posted_buffers < CCI__RC_ENOUGH_RECVS;
 }
 
 static void cci__rc_do_work(cci__rc *ep) {
@@ -6129,12 +6156,11 @@ static void cci__rc_do_work(cci__rc *ep) {
     if (cci__rc_works_itself(ep)) (void)cci__rc_do_setup(ep); /* one in a round: traffic has its turn */
 }
 
-/* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
-static CCI__HOT_PATH inline int cci__rc_pump(cci__rc *ep, int thorough) {
-    int count = cci__rc_poll_here(ep);
+/* One round of work. `thorough`: the program has nothing else to do. `first`: as with cci__rc_poll_here(). */
+static CCI__HOT_PATH inline void cci__rc_pump(cci__rc *ep, int thorough, cci_evq_event_t **first) {
+    (void)cci__rc_poll_here(ep, first);
     if (cci__polls_look(&ep->base.polls) || thorough) cci__rc_look_around(ep);
     if (CCI__UNLIKELY(cci__rc_has_work(ep))) cci__rc_do_work(ep);
-    return count;
 }
 
 /* ---- the OS handle, waiting, and the helper thread ---- */
@@ -6160,22 +6186,17 @@ static int cci__rc_has_come(cci__endpoint_t *base) {
 
 /* What came before the bell was asked for is taken too. */
 static void cci__rc_work(cci__endpoint_t *base) {
-    (void)cci__rc_pump((cci__rc *)base, 1);
+    cci__rc_pump((cci__rc *)base, 1, NULL);
     (void)cci__rc_poll((cci__rc *)base);
 }
 
 #ifndef CCI_NO_WAKE
-/* Does the helper thread alone do the work, since the program chooses what wakes it? */
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
 static int cci__rc_may_send(void *endpoint, const cci__refusal_t *refusal) {
     cci__rc *ep = (cci__rc *)endpoint;
     return cci__rc_at(ep, refusal->index)->conn.state != CCI_CONN_OPEN ||
            (ep->free_ops && ep->used_messages < ep->base.send_buf_count);
 }
-
-#endif
-
-#ifndef CCI_NO_THREADS
 #endif
 
 /* ---- the threads that make queue pairs ---- */
@@ -6574,7 +6595,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     }
     if (fd) {
         *fd = ep->base.info.os_handle;
-        (void)cci__rc_pump(ep, 1);
+        cci__rc_pump(ep, 1, NULL);
         cci__endpoint_arm(&ep->base);
     }
     *endpoint = &ep->base.api;
@@ -6639,7 +6660,8 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
 /* ==================================================================================================================
  * >>verbs-rc-calls
  *
- * The operations of an endpoint.
+ * The operations of an endpoint. Parts: connecting; events; options; messages; messages from registered memory;
+ * reliable messages; memory; remote memory access; the tables of operations; memory of another device.
  * ================================================================================================================== */
 
 /* ---- connecting ---- */
@@ -6879,14 +6901,16 @@ static int cci__rc_next_before_sleep(cci__rc *ep, cci_event_t **event) {
 
 static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     cci__rc *ep = (cci__rc *)(void *)base;
+    cci_evq_event_t *first = NULL;
     int status = CCI_EAGAIN;
     cci__rc_lock(ep);
     if ((ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head) &&
         (ep->turn & 63) != 63) /* the network has its turn all the same */
         status = cci__rc_next(ep, event);
     if (status != CCI_SUCCESS) {
-        (void)cci__rc_pump(ep, 0);
-        status = cci__rc_next(ep, event);
+        cci__rc_pump(ep, 0, &first);
+        status = CCI__LIKELY(first != NULL) ? (int)CCI_SUCCESS : cci__rc_next(ep, event);
+        if (first) *event = &first->base.pub;
         if (status == CCI_EAGAIN && ep->base.has_fd) status = cci__rc_next_before_sleep(ep, event);
     }
     if (status != CCI_SUCCESS) {
@@ -7201,6 +7225,8 @@ static void cci__rc_stop_borrowing(cci__rc *ep, uint32_t region) {
     }
 }
 
+/* ---- reliable messages ---- */
+
 /* May a message be posted at once? Nothing waits before it, and the hardware has little to do. */
 static inline int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
     return conn->phase == CCI__RC_PAIRED && !(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED)) && !conn->unposted &&
@@ -7220,7 +7246,6 @@ static inline void cci__rc_send_inline(cci__rc *ep, cci__rc_conn *conn, cci__rc_
     item->is_posted = 1;
     item->first = item->last = number;
     item->at = item->length;
-    conn->unposted = NULL;
     ep->under_way++;
     error = ibv_post_send(conn->qp, &ep->inline_wr, &bad);
     if (CCI__UNLIKELY(error)) cci__rc_refused(ep, conn, 1, error);
@@ -7235,7 +7260,7 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
     if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && !(flags & (CCI_FLAG_WAKE | CCI_FLAG_FENCE)) &&
                     cci__rc_is_free(ep, conn))) {
-        cci__rc_append(ep, conn, item);
+        cci__rc_enqueue(ep, conn, item);
         if (CCI__UNLIKELY(!(conn->marks & CCI__RC_UNDATED))) cci__rc_watch(ep, conn);
         cci__rc_send_inline(ep, conn, item, data->iov_base);
     } else {
@@ -7284,14 +7309,16 @@ static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *
     }
     cci__rc_lock(ep);
     status = cci__rc_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
-    CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.has_fd)) cci__wakes_note(
-        &ep->base.wakes, conn->conn.index % CCI__CONN_MOST, (uint32_t)length, status == CCI_ENOBUFS));
-    if (CCI__UNLIKELY(ep->sleeps)) cci__endpoint_arm(&ep->base);
+    if (CCI__UNLIKELY(ep->sleeps)) {
+        CCI__WAKES(if (ep->base.wakes.has_fd) cci__wakes_note(&ep->base.wakes, conn->conn.index % CCI__CONN_MOST,
+                                                              (uint32_t)length, status == CCI_ENOBUFS));
+        cci__endpoint_arm(&ep->base);
+    }
     cci__rc_unlock(ep);
     return status;
 }
 
-/* ---- remote memory access ----
+/* ---- memory ----
  *
  * A handle, little-endian: tag 8, index of the registration 2, generation 2, rkey 4, address 8, length 6, rights 1,
  * generation 1. */
@@ -7417,6 +7444,8 @@ static int cci__rc_rma_deregister(cci_endpoint_base_t *base, const struct cci_rm
     if (!region) return CCI_ERR_RMA_HANDLE;
     return cci__ibv.dereg_mr(mr) ? CCI_ERROR : CCI_SUCCESS;
 }
+
+/* ---- remote memory access ---- */
 
 typedef struct cci__rc_call {
     cci__rc_handle local, remote;
@@ -7568,6 +7597,8 @@ static int cci__rc_atomic(struct cci_connection *connection, const cci_atomic_ca
 }
 #endif
 
+/* ---- the tables of operations ---- */
+
 static const cci__engine_t *cci__rc_engine(void) {
     static const cci__engine_t table = {cci__endpoint_clock,
                                         NULL,
@@ -7634,6 +7665,8 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
     };
     return &table;
 }
+
+/* ---- memory of another device ---- */
 
 #ifdef CCI_STATIC
 CCI__UNUSED static

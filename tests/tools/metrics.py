@@ -16,13 +16,13 @@ MANY_LINES = 900  # a section that has more of them lists its parts
 # (measure, goal, {header: bound where the goal is not reached}); no goal: there is only the bound.
 BOUNDS = [
     ("lines", {"cci.h": 9800, "cci_verbs.h": 5200, "cci_sisci.h": 10200},
-     {"cci.h": 20335, "cci_udp.h": 3600, "cci_verbs.h": 7700, "cci_sisci.h": 13410}),
+     {"cci.h": 20335, "cci_udp.h": 3600, "cci_verbs.h": 7735, "cci_sisci.h": 13410}),
     ("longest line", 120, {}),
     ("longest function", 60, {"cci.h": 101}),
     ("highest complexity", 20, {"cci.h": 56, "cci_verbs.h": 24}),
-    ("functions above a complexity of 20", 0, {"cci.h": 10, "cci_verbs.h": 4}),
+    ("functions above a complexity of 20", 0, {"cci.h": 10, "cci_verbs.h": 3}),
     ("most parameters", 7, {"cci.h": 10, "cci_verbs.h": 9, "cci_sisci.h": 9}),
-    (f"sections above {MANY_LINES} lines that do not list their parts", 0, {"cci.h": 7, "cci_verbs.h": 1}),
+    (f"sections above {MANY_LINES} lines that do not list their parts", 0, {"cci.h": 7}),
 ]  # fmt: skip
 SECTION_GOAL = 1500
 SECTION_BOUNDS = {"conn": 1700, "rel": 3700, "dgram": 4650, "core": 3200, "tiny": 2100}

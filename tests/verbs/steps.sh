@@ -8,7 +8,7 @@ headerless() {
     build test_verbs-headerless tests/verbs/test_verbs.c -DCCI_NO_VERBS_H && run test_verbs-headerless
 }
 
-# What a message of 64 bytes costs over RDMA in mode = rc beyond the driver: a half round trip takes at most 425 instructions of gcc's,
+# What a message of 64 bytes costs over RDMA in mode = rc beyond the driver: a half round trip takes at most 392 instructions of gcc's,
 # and the clock is not read for it.
 instructions_of_verbs() {
     has valgrind || { skip 'there is no valgrind to count instructions' && return; }
@@ -21,7 +21,7 @@ instructions_of_verbs() {
     steps=$(sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p' "$out/steps.log")
     clocks=$(sed -n 's/.* clocks \([0-9]*\).*/\1/p' "$out/steps.txt")
     echo "64 bytes in mode = rc: ${steps:-0} instructions for 10,000 half round trips, the clock was read ${clocks:-0} times"
-    check "a half round trip takes ${steps:-no}/10000 instructions" [ "${steps:-4250001}" -le 4250000 ]
+    check "a half round trip takes ${steps:-no}/10000 instructions" [ "${steps:-3920001}" -le 3920000 ]
     check "the clock is read ${clocks:-} times in 10,000 messages" [ "${clocks:-1001}" -le 1000 ]
 }
 

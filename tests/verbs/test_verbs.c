@@ -2471,6 +2471,103 @@ static void rc_busy(void **state) {
     assert_true(rc_hears_client_of(0));
 }
 
+/* The right side's next event: its type, or 0x100 and the first byte of a message. `looks_first`: the network has its turn
+ * before it, as each 64th time though events wait. */
+static unsigned rc_next_is(int looks_first) {
+    cci_event_t *event;
+    unsigned what;
+    rc_of(1)->turn = looks_first ? 63 : 0;
+    if (cci_get_event(right, &event) != CCI_SUCCESS) {
+        return CCI_EVENT_NONE;
+    }
+    what = event->type == CCI_EVENT_RECV ? 0x100u + *(const uint8_t *)event->recv.ptr : (unsigned)event->type;
+    if (event->type == CCI_EVENT_CONNECT) {
+        rc_side[1].newest = event->connect.connection;
+    }
+    if (holds_messages) {
+        rc_side[1].held[rc_side[1].got++] = event;
+    } else {
+        cci_return_event(event);
+    }
+    return what;
+}
+
+static void rc_say(int side, int what) {
+    char text = (char)what;
+    assert_int_equal(cci_send(rc_side[side].newest, &text, 1, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+}
+
+/* A message that comes while the program asks for an event is handed over at once, unless something is before it. */
+static void rc_turns(void **state) {
+    struct ibv_wc late;
+    uint32_t few = 16;
+    unsigned i;
+    (void)state;
+    ends_begin("", CCI_CONN_ATTR_RO);
+    for (i = 0; i < 60; i++) { /* more than are taken from the hardware at once */
+        rc_say(0, (int)i);
+    }
+    cci__rc_work(&rc_of(0)->base);
+    for (i = 0; i < 60; i++) {
+        assert_int_equal(rc_next_is(i % 2), 0x100 + i);
+    }
+    assert_int_equal(cci_send(rc_side[1].newest, "q", 1, NULL, 0), CCI_SUCCESS);
+    cci__rc_work(&rc_of(1)->base); /* a completion waits */
+    rc_say(0, 'a');
+    assert_int_equal(rc_next_is(1), CCI_EVENT_SEND);
+    assert_int_equal(rc_next_is(0), 0x100 + 'a');
+    assert_int_equal(cci_send(rc_side[1].newest, "q", 1, NULL, 0), CCI_SUCCESS);
+    late = rc_cq(1)->wc[rc_cq(1)->first % FAKE_WCS]; /* the answer says that the question has arrived */
+    rc_cq(1)->count--;
+    rc_side[0].got = 0;
+    while (rc_side[0].got == 0) {
+        rc_look(0);
+    }
+    rc_say(0, 'a');
+    assert_int_equal(rc_next_is(0), CCI_EVENT_SEND);
+    fake_complete(rc_of(1)->cq, &late);
+    assert_int_equal(rc_next_is(0), 0x100 + 'a');
+    assert_int_equal(cci_set_opt(right, CCI_OPT_ENDPT_RECV_BUF_COUNT, &few), CCI_SUCCESS);
+    holds_messages = 1; /* no more than the program may hold */
+    rc_side[1].got = 0;
+    for (i = 0; i <= few; i++) {
+        rc_say(0, (int)i);
+        rc_look(0);
+        assert_int_equal(rc_next_is(i % 2), i < few ? 0x100 + i : CCI_EVENT_NONE);
+    }
+    cci_return_event(rc_side[1].held[0]);
+    assert_int_equal(rc_next_is(0), 0x100 + few);
+    for (i = 1; i <= few; i++) {
+        cci_return_event(rc_side[1].held[i]);
+    }
+}
+
+/* ... nor is one before the event that its connection is open, or after the program has closed it. */
+static void rc_turns_of_connections(void **state) {
+    const uint32_t linger_us = 1000000;
+    cci_event_t *event;
+    char uri[100];
+    (void)state;
+    ends_open("");
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.1]/%lu", (unsigned long)rc_of(0)->hw->qp->qp_num);
+    assert_int_equal(cci_connect(right, uri, "hello", 5, CCI_CONN_ATTR_RO, &rc_side[1], 0, NULL), CCI_SUCCESS);
+    while (rc_side[0].opened == 0 || !rc_of(1)->base.evq.urgent.head) {
+        rc_look(0);
+        cci__rc_work(&rc_of(1)->base);
+    }
+    rc_say(0, 'a'); /* the program has not heard of the connection yet */
+    assert_int_equal(rc_next_is(1), CCI_EVENT_CONNECT);
+    assert_int_equal(rc_next_is(0), 0x100 + 'a');
+    assert_int_equal(cci_set_opt(rc_side[1].newest, CCI_OPT_CONN_LINGER, &linger_us), CCI_SUCCESS);
+    rc_say(1, 'b');
+    rc_say(0, 'c');
+    assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+    do {
+        assert_int_not_equal(cci_get_event(right, &event), CCI_SUCCESS);
+        rc_look(0);
+    } while (rc_of(1)->base.conns.used > 0);
+}
+
 /* ---- adapters and their ways ---------------------------------------------------------------------------------------- */
 
 /* An RMA of so many bytes from the left side to the right one, and a message behind it, arrive. */
@@ -3918,6 +4015,8 @@ int main(int argc, char **argv) {
         TEST(rc_many, "mode = rc: ten thousand connections leave nothing behind"),
         TEST(rc_busy, "mode = rc: who can't be served is told so, and served later; a request says who asks"),
         TEST(rc_late_request, "mode = rc: a late copy of a request opens nothing, however many connections have ended since"),
+        TEST(rc_turns, "mode = rc: a message is handed over when it comes, and overtakes no other, no completion, no limit"),
+        TEST(rc_turns_of_connections, "mode = rc: ... nor the event that its connection is open, and none follows the end of one"),
         TEST(rc_packet_size, "mode = rc: both sides use the smaller of their packet sizes"),
         TEST(rc_inline_sizes, "mode = rc: as many bytes travel inside of work requests as the adapter offers"),
         TEST(rc_unreliable_sizes, "mode = rc: unreliable messages have any size up to the largest; what is longer is dropped"),
