@@ -3382,6 +3382,7 @@ typedef struct cci_conn_seek {
     uint32_t denied;            /* bit n: who has port n said in this pass that it has another name, or none */
     uint32_t is_asked;          /* the link has to ask where each is */
     cci_link_addr_t addresses[CCI__NAME_PORTS];
+    cci_link_addr_t asked[CCI__NAME_PORTS]; /* where each port was when it was asked last, where the link had to ask */
 } cci_conn_seek_t;
 #endif
 
@@ -4113,6 +4114,7 @@ CCI_API int cci_conn_find_ports(cci_conn_seek_t *seek, const cci_link_t *link, v
             if (text[colon] == ':') host = colon; /* a number from now on, which nobody is asked for */
         }
     }
+    memcpy(seek->asked, seek->addresses, sizeof seek->asked);
     return status == CCI_SUCCESS && seek->is_asked ? (int)CCI_EAGAIN : status;
 }
 
@@ -4180,7 +4182,9 @@ CCI_API int cci_conn_is_denied(cci_conn_seek_t *seek, const cci_conn_header_t *h
 /* Is an address one of those where the server may be? Nothing is sent to another, whoever answers from there. */
 CCI_API int cci_conn_is_place(const cci_conn_seek_t *seek, const cci_link_addr_t *from) {
     uint32_t i = 0;
-    while (i < CCI__NAME_PORTS && memcmp(&seek->addresses[i], from, sizeof *from) != 0) i++;
+    while (i < CCI__NAME_PORTS && memcmp(&seek->addresses[i], from, sizeof *from) != 0 &&
+           memcmp(&seek->asked[i], from, sizeof *from) != 0)
+        i++;
     return i < CCI__NAME_PORTS;
 }
 #else
@@ -12811,6 +12815,7 @@ static CCI__RARE void cci__dgram_seek(cci__dgram_t *ep, cci__dconn_t *conn, int 
     if (cci__dgram_locate(ep, conn) == CCI_SUCCESS) {
         conn->conn.deadline_ns = cci__min64(pending->seek->until_ns, pending->give_up_ns);
         if (!is_over) conn->conn.deadline_ns = cci__max64(conn->conn.deadline_ns, ep->base.now_ns + CCI__MS);
+        pending->seek->asked[pending->seek->at] = conn->conn.peer;
         cci__dgram_send_request(ep, conn);
     } else {
         conn->conn.deadline_ns = cci__min64(ep->base.now_ns + CCI__MS, pending->give_up_ns);

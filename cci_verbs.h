@@ -5378,6 +5378,7 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
     cci__rc_collect(ep, conn, piece);
 }
 
+#ifndef CCI_NO_NAMES
 /* A client asks the next port of the name that it seeks, or goes on asking where that is. */
 static void cci__rc_seek(cci__rc *ep, cci__rc_conn *conn, int is_over) {
     cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
@@ -5390,7 +5391,18 @@ static void cci__rc_seek(cci__rc *ep, cci__rc_conn *conn, int is_over) {
     conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
     conn->conn.deadline_ns =
         cci__max64(conn->conn.deadline_ns, cci__min64(pending->seek->until_ns, pending->give_up_ns));
+    pending->seek->asked[pending->seek->at] = conn->conn.peer;
     cci__rc_send_request(ep, conn);
+}
+
+/* Does a client seek a server by its name, and somebody answers whom it has not asked? He may have the token from one
+ * who was. */
+static int cci__rc_was_not_asked(const cci__rc *ep, const cci_conn_packet_t *in) {
+    const cci_conn_t *conn = cci_conn_find(&ep->base.conns, in->header.index, in->header.token);
+    const cci_conn_pending_t *pending;
+    if (in->header.type == CCI__PKT_REQUEST || !conn || conn->state != CCI_CONN_CONNECTING) return 0;
+    pending = (const cci_conn_pending_t *)((const cci__rc_conn *)(const void *)conn)->pending;
+    return pending->seek && !cci_conn_is_place(pending->seek, in->from);
 }
 
 /* Who was asked has another name. */
@@ -5400,6 +5412,26 @@ static void cci__rc_denied(cci__rc *ep, cci__rc_conn *conn, const cci_conn_heade
     cci__rc_seek(ep, conn, 1);
     cci__rc_schedule(ep, conn);
 }
+
+/* An ACCEPT or a COOKIE has come: who was asked before the last may have the name. */
+static void cci__rc_found(cci__rc_conn *conn, const cci_conn_packet_t *in) {
+    if (!((const cci_conn_pending_t *)conn->pending)->seek) return;
+    conn->conn.peer = *in->from;
+    conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
+}
+
+/* The request of a client that seeks a name is due; 0: it seeks none. */
+static int cci__rc_seeks(cci__rc *ep, cci__rc_conn *conn) {
+    const cci_conn_seek_t *seek = ((const cci_conn_pending_t *)conn->pending)->seek;
+    if (seek) cci__rc_seek(ep, conn, ep->base.now_ns >= seek->until_ns);
+    return seek != NULL;
+}
+#else
+#define cci__rc_was_not_asked(ep, in) 0
+#define cci__rc_denied(ep, conn, header) ((void)0)
+#define cci__rc_found(conn, in) ((void)0)
+#define cci__rc_seeks(ep, conn) 0
+#endif
 
 /* ---- answers in ---- */
 
@@ -5526,16 +5558,13 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     const uint8_t *state = cci__rc_state_in(in);
     cci__rc_conn *conn;
     cci_conn_got_t got;
-    if (!state && (tells_state || type == CCI__PKT_ACCEPT)) return;
+    if ((!state && (tells_state || type == CCI__PKT_ACCEPT)) || cci__rc_was_not_asked(ep, in)) return;
     in->header.type = type;
     got = cci_conn_input(&ep->base.conns, in);
     conn = (cci__rc_conn *)(void *)in->conn;
     if (got == CCI_CONN_GOT_ANSWER) got = cci__rc_collect_answer(ep, in);
     if (got == CCI_CONN_GOT_NOT_HERE) cci__rc_denied(ep, conn, &in->header);
-    if ((in->answer == CCI__PKT_REQUEST || got == CCI_CONN_GOT_ACCEPT) && ((cci_conn_pending_t *)conn->pending)->seek) {
-        conn->conn.peer = *in->from; /* who was asked before may have the name */
-        conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
-    }
+    if (in->answer == CCI__PKT_REQUEST || got == CCI_CONN_GOT_ACCEPT) cci__rc_found(conn, in);
     if (got == CCI_CONN_GOT_ACCEPT) cci__rc_was_accepted(ep, conn, state);
     if (type == CCI__PKT_REQUEST && in->answer == CCI__PKT_ACCEPT) cci__rc_wait_on(ep, conn);
     if (conn && got != CCI_CONN_GOT_STRAY && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
@@ -5854,10 +5883,8 @@ static void cci__rc_stay_in_line(cci__rc *ep, cci__rc_conn *conn) {
 
 /* The client's request, or its confirmation of one that waits for its pair, is due again. */
 static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t due) {
-    const cci_conn_seek_t *seek = due == CCI_CONN_DUE_REQUEST ? ((cci_conn_pending_t *)conn->pending)->seek : NULL;
-    if (seek) {
-        cci__rc_seek(ep, conn, ep->base.now_ns >= seek->until_ns);
-    } else if (conn->conn.flags & CCI__RC_RESOLVING) {
+    if (due == CCI_CONN_DUE_REQUEST && cci__rc_seeks(ep, conn)) return;
+    if (conn->conn.flags & CCI__RC_RESOLVING) {
         cci__rc_ask_resolver(ep, conn);
     } else if (due == CCI_CONN_DUE_REQUEST) {
         cci__rc_send_request(ep, conn);
@@ -6529,11 +6556,14 @@ static void cci__rc_forked(cci_endpoint_base_t *base) {
 
 static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     uint64_t keys[5];
+    int status;
+#ifndef CCI_NO_NAMES
     char port[6];
     uint64_t name =
         cci_conn_named_port(service, service ? cci_service_name(ep->base.api.pub.device, service) : NULL, port);
-    int status =
-        ep->base.link->open(ep->base.api.pub.device, name ? port : service, wants_fd, &ep->base.handle, &ep->base.info);
+    if (name) service = port;
+#endif
+    status = ep->base.link->open(ep->base.api.pub.device, service, wants_fd, &ep->base.handle, &ep->base.info);
     if (status != CCI_SUCCESS) return status;
     ep->hw = (cci__verbs_link *)ep->base.handle;
     ep->datagram_qp = ep->hw->qp->qp_num;
@@ -6544,7 +6574,9 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     ep->pd = ep->hw->pd;
     if (!cci__rc_limits(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS) return CCI_ERROR;
     if (!cci__rc_make_queues(ep) || !cci__rc_try_pair(ep) || !cci__rc_make_tables(ep, keys)) return CCI_ENOMEM;
+#ifndef CCI_NO_NAMES
     ep->base.conns.name = name;
+#endif
     cci_evq_init(&ep->base.evq);
     ep->base.evq.recv_limit = ep->base.recv_buf_count;
     cci__rc_set_pace(ep);
