@@ -3463,7 +3463,7 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM, CCI__RC_ATOM
 
 /* Atomics of a connection. */
 #define CCI__RC_PEER_DOES 1u /* the peer does them */
-#define CCI__RC_HAS_HAD 2u   /* there have been some: `pending` is a cci__rc_atomics */
+#define CCI__RC_HAS_HAD 2u   /* there have been some */
 
 struct cci__rc_item;
 
@@ -3475,21 +3475,29 @@ typedef struct cci__rc_op {
     uint8_t is_first; /* its event is the first that tells the program of CCI_ERR_RNR */
 } cci__rc_op;
 
-/* A message or an RMA on its way; or an atomic, which is never posted, as no work request is for it: `tag`, `region`
- * and `remote` are then the number's handle and offset, `data` is where to put what was there, or NULL, `first` its
- * number once it was asked for, `chunk` the width, `lkey` the operation, `length` the operand, `base` what to compare
- * with. */
+/* A message or an RMA on its way; or an atomic, which is never posted, as no work request is for it. */
 typedef struct cci__rc_item {
     struct cci__rc_item *next; /* the next call's; of the newest: the oldest */
     cci__rc_op *op;            /* NULL: no completion is wanted */
     uint8_t *data;             /* a message's bytes, for repeating it */
-    const uint8_t *from;       /* where the work request finds them, or an RMA's local memory */
     uint64_t deadline_ns;      /* time from the next reading of the clock on while the connection is undated */
-    uint64_t remote, tag;      /* remote address; the local registration's tag */
-    uint64_t length, at, base; /* bytes; of them posted, and moved before this epoch */
-    uint32_t region, lkey, rkey;
-    uint32_t first, last; /* numbers of its work requests */
-    uint32_t chunk;       /* bytes that each of them moves, but the last */
+    union {                    /* by kind */
+        struct {
+            const uint8_t *from;       /* where the work request finds its bytes, or an RMA's local memory */
+            uint64_t remote, tag;      /* remote address; the local registration's tag */
+            uint64_t length, at, base; /* bytes; of them posted, and moved before this epoch */
+            uint32_t region, lkey, rkey;
+            uint32_t first, last; /* numbers of its work requests */
+            uint32_t chunk;       /* bytes that each of them moves, but the last */
+        } work;
+        struct {
+            void *previous;            /* where to put what was there, or NULL */
+            uint64_t key, offset;      /* tag of the target's handle; where the number is in its memory */
+            uint64_t operand, compare; /* what to add or store; what has to be there for that */
+            uint32_t region, number;   /* the handle's registration; which of the connection's it is */
+            uint32_t width, operation; /* bytes; CCI_ATOMIC_ */
+        } atomic;
+    } of;
     int status;
     uint8_t kind, is_posted, is_done, is_fenced, has_message;
     /* it ends with CCI_ERR_RNR unless the peer has it: that is known when the pair is made anew */
@@ -3532,7 +3540,14 @@ typedef struct cci__rc_conn {
         struct cci__rc_setup *setup; /* under way, or in line: while it is MAKING or JOINING */
     } at;
     cci__rc_item *newest, *unposted;
-    void *pending;     /* client: cci_conn_pending_t; server: request, or event for the outcome; open: atomics */
+    union { /* by state; NULL: there is nothing */
+        void *any;
+        cci_conn_pending_t *asked;       /* client: what it has asked for, until it knows the outcome */
+        struct cci__rc_request *request; /* COLLECTING */
+        cci_evq_event_t *outcome;        /* ACCEPTED: the event for that; with CCI__CONN_ANSWERS it owns the answer */
+        cci_conn_answer_t *answer;       /* REJECTED, with CCI__CONN_ANSWERS */
+        struct cci__rc_atomics *atomics; /* OPEN and after that, with CCI__RC_HAS_HAD */
+    } in;
     uint64_t retry_ns; /* when the pair's next step is due */
     uint64_t probe_ns; /* open: when to look whether something has come */
     uint64_t peer_key; /* of its handles */
@@ -3863,8 +3878,8 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
 
 /* A message has its own bytes again. */
 static void cci__rc_end_borrowing(cci__rc *ep, cci__rc_item *item) {
-    item->from = item->data;
-    item->lkey = item->own_lkey;
+    item->of.work.from = item->data;
+    item->of.work.lkey = item->own_lkey;
     item->is_borrowed = 0;
     ep->borrowed--;
 }
@@ -3938,8 +3953,8 @@ static void cci__rc_end_item(cci__rc_conn *conn, cci__rc_item *item, int status)
 /* No atomic is pending, and the peer's are taken no more. */
 static void cci__rc_drop_atomics(cci__rc_conn *conn) {
     if (!(conn->atomics & CCI__RC_HAS_HAD)) return;
-    cci_release(conn->pending);
-    conn->pending = NULL;
+    cci_release(conn->in.atomics);
+    conn->in.any = NULL;
     conn->atomics &= CCI__RC_PEER_DOES;
 }
 
@@ -3956,24 +3971,25 @@ static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
 /* The work request for the next part of an item. A message brings along how many of the peer's have been received: the
  * hardware may tell the peer later than the message does, which may be the answer to one. */
 static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t received, struct ibv_send_wr *wr) {
-    uint64_t length = item->length - item->at;
-    wr->num_sge = item->length > 0;
-    wr->send_flags = item->is_fenced && item->at == 0 ? IBV_SEND_FENCE : 0;
+    uint64_t length = item->of.work.length - item->of.work.at;
+    wr->num_sge = item->of.work.length > 0;
+    wr->send_flags = item->is_fenced && item->of.work.at == 0 ? IBV_SEND_FENCE : 0;
     if (item->kind == CCI__RC_MESSAGE_ITEM) {
         wr->opcode = item->is_wake ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM; /* so the peer tells them apart */
         wr->imm_data = htonl(received);
         if (length <= ep->inline_size) wr->send_flags |= IBV_SEND_INLINE;
     } else {
-        length = cci__min64(length, item->chunk);
+        length = cci__min64(length, item->of.work.chunk);
         wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-        if (length == item->chunk) wr->send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
-        wr->wr.rdma.remote_addr = item->remote + item->at;
-        wr->wr.rdma.rkey = item->rkey;
+        if (length == item->of.work.chunk)
+            wr->send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
+        wr->wr.rdma.remote_addr = item->of.work.remote + item->of.work.at;
+        wr->wr.rdma.rkey = item->of.work.rkey;
     }
-    wr->sg_list->addr = (uintptr_t)item->from + item->at;
+    wr->sg_list->addr = (uintptr_t)item->of.work.from + item->of.work.at;
     wr->sg_list->length = (uint32_t)length;
-    wr->sg_list->lkey = item->lkey;
-    item->at += length;
+    wr->sg_list->lkey = item->of.work.lkey;
+    item->of.work.at += length;
 }
 
 #ifndef CCI_NO_ATOMICS
@@ -3984,15 +4000,15 @@ static int cci__rc_send_frame(cci__rc *ep, cci__rc_conn *conn, const uint8_t *fr
 
 /* A connection's atomics, NULL if it has had none. */
 static cci__rc_atomics *cci__rc_atomics_of(const cci__rc_conn *conn) {
-    return conn->atomics & CCI__RC_HAS_HAD ? (cci__rc_atomics *)conn->pending : NULL;
+    return conn->atomics & CCI__RC_HAS_HAD ? conn->in.atomics : NULL;
 }
 
 /* The same, from now on; NULL: there is no memory, or the connection is not open yet. */
 static cci__rc_atomics *cci__rc_begin_atomics(cci__rc_conn *conn) {
-    if (!conn->pending) {
-        conn->pending = cci_alloc(sizeof(cci__rc_atomics));
-        if (!conn->pending) return NULL;
-        memset(conn->pending, 0, sizeof(cci__rc_atomics));
+    if (!conn->in.any) {
+        conn->in.atomics = (cci__rc_atomics *)cci_alloc(sizeof(cci__rc_atomics));
+        if (!conn->in.atomics) return NULL;
+        memset(conn->in.atomics, 0, sizeof(cci__rc_atomics));
         conn->atomics |= CCI__RC_HAS_HAD;
     }
     return cci__rc_atomics_of(conn);
@@ -4003,21 +4019,21 @@ static int cci__rc_ask_atomic(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *ite
     cci__rc_atomics *atomics = cci__rc_atomics_of(conn);
     cci_rma_read_t request;
     uint8_t frame[48];
-    if (atomics->asked[item->first % CCI__RMA_ATOMICS] != item) {
+    if (atomics->asked[item->of.atomic.number % CCI__RMA_ATOMICS] != item) {
         if (atomics->numbers.next - atomics->numbers.open >= CCI__RMA_ATOMICS) return 0;
-        item->first = atomics->numbers.next++;
-        atomics->asked[item->first % CCI__RMA_ATOMICS] = item;
+        item->of.atomic.number = atomics->numbers.next++;
+        atomics->asked[item->of.atomic.number % CCI__RMA_ATOMICS] = item;
     }
     memset(&request, 0, sizeof request);
-    request.operation = (uint8_t)item->lkey;
-    request.width = (uint8_t)item->chunk;
-    request.key = item->tag;
-    request.region = item->region;
-    request.number = item->first;
-    request.offset = item->remote;
-    request.local_key = item->length;
-    request.local_offset = item->base;
-    cci__rma_write_atomic(&request, item->first, frame);
+    request.operation = (uint8_t)item->of.atomic.operation;
+    request.width = (uint8_t)item->of.atomic.width;
+    request.key = item->of.atomic.key;
+    request.region = item->of.atomic.region;
+    request.number = item->of.atomic.number;
+    request.offset = item->of.atomic.offset;
+    request.local_key = item->of.atomic.operand;
+    request.local_offset = item->of.atomic.compare;
+    cci__rma_write_atomic(&request, item->of.atomic.number, frame);
     if (cci__rc_send_frame(ep, conn, frame, sizeof frame)) return 1;
     cci__rc_list_ready(ep, conn); /* in the next round */
     return 0;
@@ -4044,7 +4060,8 @@ static int cci__rc_waits(const cci__rc *ep, const cci__rc_conn *conn, const cci_
 
 /* Is the local memory of an RMA still registered? */
 static int cci__rc_has_memory(cci__rc *ep, const cci__rc_item *item) {
-    return item->kind == CCI__RC_MESSAGE_ITEM || cci_rma_find(&ep->rma, item->tag, item->region) != NULL;
+    return item->kind == CCI__RC_MESSAGE_ITEM ||
+           cci_rma_find(&ep->rma, item->of.work.tag, item->of.work.region) != NULL;
 }
 
 static uint64_t cci__rc_wr_id(const cci__rc_conn *conn, uint32_t number) {
@@ -4064,22 +4081,22 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, uint32_t most) {
             continue;
         }
 #endif
-        if (!item->is_done && item->at == item->base && !cci__rc_has_memory(ep, item))
+        if (!item->is_done && item->of.work.at == item->of.work.base && !cci__rc_has_memory(ep, item))
             cci__rc_end_item(conn, item, CCI_ERR_RMA_HANDLE);
         if (!item->is_done) {
             uint32_t number = conn->posted + count;
             if (!item->is_posted) {
                 item->is_posted = 1;
-                item->first = number;
-                item->chunk = cci__max32(CCI__RC_CHUNK >> 2 * conn->renewals, CCI__RC_CHUNK_LEAST);
+                item->of.work.first = number;
+                item->of.work.chunk = cci__max32(CCI__RC_CHUNK >> 2 * conn->renewals, CCI__RC_CHUNK_LEAST);
             }
             cci__rc_fill_wr(ep, item, conn->received, &ep->wr[count]);
             ep->wr[count].wr_id = cci__rc_wr_id(conn, number);
             ep->wr[count].next = NULL;
             if (count > 0) ep->wr[count - 1].next = &ep->wr[count];
             count++;
-            if (item->at < item->length) continue;
-            item->last = number;
+            if (item->of.work.at < item->of.work.length) continue;
+            item->of.work.last = number;
         }
         conn->unposted = item == conn->newest ? NULL : item->next;
     }
@@ -4195,7 +4212,8 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
 static CCI__RARE void cci__rc_retire_behind(cci__rc_conn *conn, cci__rc_item *item, uint32_t number) {
     const cci__rc_item *newest = conn->newest;
     for (; item; item = item == newest ? NULL : item->next)
-        if (item->is_posted && !item->is_done && item->at == item->length && (int32_t)(item->last - number) < 0)
+        if (item->is_posted && !item->is_done && item->of.work.at == item->of.work.length &&
+            (int32_t)(item->of.work.last - number) < 0)
             cci__rc_end_item(conn, item, CCI_SUCCESS);
 }
 
@@ -4205,8 +4223,8 @@ static void cci__rc_retire(cci__rc *ep, cci__rc_conn *conn, uint32_t number) {
     ep->under_way -= number - conn->retired;
     if (number != conn->retired) conn->marks |= CCI__RC_GETS_ON;
     conn->retired = number;
-    while (item &&
-           (item->is_done || (item->is_posted && item->at == item->length && (int32_t)(item->last - number) < 0))) {
+    while (item && (item->is_done || (item->is_posted && item->of.work.at == item->of.work.length &&
+                                      (int32_t)(item->of.work.last - number) < 0))) {
         if (!item->is_done) cci__rc_end_item(conn, item, CCI_SUCCESS);
         item = item == newest ? NULL : item->next;
     }
@@ -4322,10 +4340,10 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
         cci__rc_retire(ep, conn, number); /* those before it have succeeded */
         item = cci__rc_oldest_work(conn);
     }
-    if (item && (!item->is_posted || (int32_t)(item->first - number) > 0))
+    if (item && (!item->is_posted || (int32_t)(item->of.work.first - number) > 0))
         item = NULL; /* it was a sign of life */
     else if (item)
-        item->base += (uint64_t)(number - item->first) * item->chunk;
+        item->of.work.base += (uint64_t)(number - item->of.work.first) * item->of.work.chunk;
     switch (why) {
     case IBV_WC_WR_FLUSH_ERR: break;
     case IBV_WC_RETRY_EXC_ERR:
@@ -4599,8 +4617,7 @@ static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn,
 /* The data of a server's decision, NULL if it has none. */
 static cci_conn_answer_t *cci__rc_answer_of(const cci__rc_conn *conn) {
     if (!(conn->conn.flags & CCI__CONN_ANSWERS)) return NULL;
-    return (cci_conn_answer_t *)(conn->conn.state == CCI_CONN_REJECTED ? conn->pending
-                                                                       : ((cci_evq_event_t *)conn->pending)->owner);
+    return conn->conn.state == CCI_CONN_REJECTED ? conn->in.answer : (cci_conn_answer_t *)conn->in.outcome->owner;
 }
 
 /* The data is not needed any more. */
@@ -5021,7 +5038,7 @@ static void cci__rc_rewind(cci__rc_conn *conn) {
     conn->unposted = item;
     while (item) {
         item->is_posted = 0;
-        item->at = item->base;
+        if (item->kind != CCI__RC_ATOMIC_ITEM) item->of.work.at = item->of.work.base;
         item = item == newest ? NULL : item->next;
     }
 }
@@ -5205,9 +5222,9 @@ static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, int status) {
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
-    cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
+    cci_conn_pending_t *pending = conn->in.asked;
     cci_evq_event_t *event = (cci_evq_event_t *)pending->event;
-    conn->pending = NULL;
+    conn->in.any = NULL;
     conn->conn.flags &= (uint16_t)~CCI__RC_AWAITING;
     cci_release(cci_conn_give_answer(pending->answer, status, &ep->base.told, &event->base.pub.connect));
     cci_release(pending);
@@ -5216,18 +5233,18 @@ static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
 }
 
 static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
-    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    cci_evq_event_t *event = conn->in.outcome;
     cci__rc_drop_answer(ep, conn);
-    conn->pending = NULL;
+    conn->in.any = NULL;
     cci__endpoint_post_accept(&ep->base, event, &conn->conn, status);
     if (cci__rc_opened(ep, conn, status)) cci__rc_begin_keepalive(&ep->base, &conn->conn);
 }
 
 /* There is no queue pair for a client that the program has accepted: both programs learn it. */
 static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn) {
-    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    cci_evq_event_t *event = conn->in.outcome;
     cci__rc_drop_answer(ep, conn);
-    conn->pending = NULL;
+    conn->in.any = NULL;
     cci__endpoint_post_accept(&ep->base, event, &conn->conn, CCI_ENOMEM);
     cci__rc_destroy_qp(ep, conn);
     cci__rc_tell(ep, conn, cci_conn_decide(&ep->base.conns, &conn->conn, 0, ep->base.now_ns), 0);
@@ -5246,7 +5263,7 @@ static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn) {
 /* ---- packets out ---- */
 
 static void cci__rc_send_request(cci__rc *ep, cci__rc_conn *conn) {
-    const cci_conn_pending_t *pending = (const cci_conn_pending_t *)conn->pending;
+    const cci_conn_pending_t *pending = conn->in.asked;
     cci_conn_request_t piece;
     uint8_t bytes[CCI__CONN_HEAD];
     uint32_t size;
@@ -5307,14 +5324,14 @@ static void cci__rc_free_request(cci__rc *ep, cci__rc_request *request) {
 
 /* Not all pieces of a request have come. */
 static void cci__rc_forget_request(cci__rc *ep, cci__rc_conn *conn) {
-    cci__rc_free_request(ep, (cci__rc_request *)conn->pending);
-    conn->pending = NULL;
+    cci__rc_free_request(ep, conn->in.request);
+    conn->in.any = NULL;
     cci__rc_discard(ep, conn);
 }
 
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__rc_collect(cci__rc *ep, cci__rc_conn *conn, const cci_conn_request_t *piece) {
-    cci__rc_request *request = (cci__rc_request *)conn->pending;
+    cci__rc_request *request = conn->in.request;
     if (cci_conn_collect(&conn->conn, &request->pieces, piece, (uint8_t *)(request + 1),
                          request->event.base.pub.request.data_len))
         cci_evq_post(&ep->base.evq.urgent, &request->event);
@@ -5366,7 +5383,7 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
     request->event.pool = CCI_EVQ_CONTROL;
     cci__list_append(&ep->requests, &request->node);
     ep->request_count++;
-    conn->pending = request;
+    conn->in.request = request;
     cci_conn_begin_request(&ep->base.conns, &conn->conn, in, NULL);
     if (piece->length == piece->data_len) {
         memcpy(request + 1, piece->data, piece->length);
@@ -5381,7 +5398,7 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
 #ifndef CCI_NO_NAMES
 /* A client asks the next port of the name that it seeks, or goes on asking where that is. */
 static void cci__rc_seek(cci__rc *ep, cci__rc_conn *conn, int is_over) {
-    cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
+    cci_conn_pending_t *pending = conn->in.asked;
     int status = CCI_EAGAIN;
     if (is_over && !cci_conn_seek_on(&conn->conn, pending, ep->base.now_ns)) return;
     if (is_over && pending->seek->is_asked) conn->conn.flags |= CCI__RC_RESOLVING;
@@ -5401,13 +5418,13 @@ static int cci__rc_was_not_asked(const cci__rc *ep, const cci_conn_packet_t *in)
     const cci_conn_t *conn = cci_conn_find(&ep->base.conns, in->header.index, in->header.token);
     const cci_conn_pending_t *pending;
     if (in->header.type == CCI__PKT_REQUEST || !conn || conn->state != CCI_CONN_CONNECTING) return 0;
-    pending = (const cci_conn_pending_t *)((const cci__rc_conn *)(const void *)conn)->pending;
+    pending = ((const cci__rc_conn *)(const void *)conn)->in.asked;
     return pending->seek && !cci_conn_is_place(pending->seek, in->from);
 }
 
 /* Who was asked has another name. */
 static void cci__rc_denied(cci__rc *ep, cci__rc_conn *conn, const cci_conn_header_t *header) {
-    cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
+    cci_conn_pending_t *pending = conn->in.asked;
     if (conn->conn.state != CCI_CONN_CONNECTING || !pending->seek || !cci_conn_is_denied(pending->seek, header)) return;
     cci__rc_seek(ep, conn, 1);
     cci__rc_schedule(ep, conn);
@@ -5415,14 +5432,14 @@ static void cci__rc_denied(cci__rc *ep, cci__rc_conn *conn, const cci_conn_heade
 
 /* An ACCEPT or a COOKIE has come: who was asked before the last may have the name. */
 static void cci__rc_found(cci__rc_conn *conn, const cci_conn_packet_t *in) {
-    if (!((const cci_conn_pending_t *)conn->pending)->seek) return;
+    if (!conn->in.asked->seek) return;
     conn->conn.peer = *in->from;
     conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
 }
 
 /* The request of a client that seeks a name is due; 0: it seeks none. */
 static int cci__rc_seeks(cci__rc *ep, cci__rc_conn *conn) {
-    const cci_conn_seek_t *seek = ((const cci_conn_pending_t *)conn->pending)->seek;
+    const cci_conn_seek_t *seek = conn->in.asked->seek;
     if (seek) cci__rc_seek(ep, conn, ep->base.now_ns >= seek->until_ns);
     return seek != NULL;
 }
@@ -5437,7 +5454,7 @@ static int cci__rc_seeks(cci__rc *ep, cci__rc_conn *conn) {
 
 /* A piece of the server's data. Without memory for it, it is as good as lost: the request is repeated. */
 static cci_conn_got_t cci__rc_collect_answer(cci__rc *ep, cci_conn_packet_t *in) {
-    cci_conn_pending_t *pending = (cci_conn_pending_t *)((cci__rc_conn *)(void *)in->conn)->pending;
+    cci_conn_pending_t *pending = ((cci__rc_conn *)(void *)in->conn)->in.asked;
     if (!pending->answer) {
         pending->answer = (cci_conn_answer_t *)cci_alloc(sizeof *pending->answer + CCI_CONN_REQ_LEN);
         if (!pending->answer) return CCI_CONN_GOT_NOTHING;
@@ -5621,11 +5638,11 @@ static void cci__rc_atomic_answered(cci__rc *ep, cci__rc_conn *conn, const uint8
     cci__rc_item *item = atomics->asked[number % CCI__RMA_ATOMICS];
     int is_done = frame[0] == CCI__FRAME_DATA && length >= 24, status = CCI_SUCCESS;
     uint64_t value;
-    if (!item || item->first != number || (!is_done && frame[0] != CCI__FRAME_DENIED)) return;
+    if (!item || item->of.atomic.number != number || (!is_done && frame[0] != CCI__FRAME_DENIED)) return;
     if (!is_done) status = frame[1] == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE;
-    if (is_done && item->data) {
+    if (is_done && item->of.atomic.previous) {
         value = cci__load64(frame + 16);
-        memcpy(item->data, &value, sizeof value);
+        memcpy(item->of.atomic.previous, &value, sizeof value);
     }
     atomics->asked[number % CCI__RMA_ATOMICS] = NULL;
     cci__rma_atomic_answered(&atomics->numbers, number);
@@ -5818,7 +5835,7 @@ static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_step(cci__rc *ep, cci__rc_conn *conn);
 
 static uint64_t cci__rc_give_up_ns(const cci__rc_conn *conn) {
-    return ((const cci_conn_pending_t *)conn->pending)->give_up_ns;
+    return conn->in.asked->give_up_ns;
 }
 
 /* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
@@ -6326,8 +6343,8 @@ static int cci__rc_add_messages(cci__rc *ep, uint32_t count) {
     ep->total_messages += count;
     while (count-- > 0) {
         memset(&items[count], 0, sizeof items[count]);
-        items[count].from = items[count].data = data + (size_t)count * ep->stride;
-        items[count].lkey = items[count].own_lkey = mr->lkey;
+        items[count].of.work.from = items[count].data = data + (size_t)count * ep->stride;
+        items[count].of.work.lkey = items[count].own_lkey = mr->lkey;
         items[count].next = ep->free_messages;
         ep->free_messages = &items[count];
     }
@@ -6513,8 +6530,8 @@ static void cci__rc_free(cci__rc *ep) {
             if (conn->qp)
                 cci__verbs_check(ep->hw, cci__ibv.destroy_qp(conn->qp), "destroying a connection's queue pair");
             cci__rc_drop_atomics(conn);
-            if (conn->conn.is_client && conn->pending) cci_release(((cci_conn_pending_t *)conn->pending)->answer);
-            if (conn->conn.is_client) cci_release(conn->pending);
+            if (conn->conn.is_client && conn->in.asked) cci_release(conn->in.asked->answer);
+            if (conn->conn.is_client) cci_release(conn->in.asked);
             cci__rc_drop_answer(ep, conn);
         }
     }
@@ -6720,14 +6737,14 @@ static int cci__rc_prepare_accept(cci__rc *ep, cci__rc_conn *conn, cci_evq_event
 
 /* The answer, if there is one, is kept with the connection. */
 static void cci__rc_attach_answer(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, cci_conn_answer_t *answer) {
-    conn->pending = event;
+    conn->in.outcome = event;
     if (!answer) return;
     conn->conn.flags |= CCI__CONN_ANSWERS;
     ep->answers_kept++;
     if (event)
         event->owner = answer;
     else
-        conn->pending = answer;
+        conn->in.answer = answer;
 }
 
 static int cci__rc_decide(cci__endpoint_t *base, cci_evq_event_t *request, int accepts, void *context, const void *data,
@@ -6761,7 +6778,7 @@ static int cci__rc_connect(cci__endpoint_t *base, const cci__connect_t *call) {
     cci__rc_conn *conn = pending ? cci__rc_open_conn(ep, call->attribute, call->context) : NULL;
     int status = CCI_ENOMEM;
     if (conn) {
-        conn->pending = pending;
+        conn->in.asked = pending;
         cci_conn_begin_connect(&conn->conn, &call->to, call->is_known, pending->give_up_ns, base->now_ns);
         conn->conn.flags = call->is_known ? 0 : CCI__RC_RESOLVING;
         status = cci__endpoint_join(base, &conn->conn);
@@ -7117,8 +7134,8 @@ static inline cci__rc_item *cci__rc_new_item(cci__rc *ep, const cci__rc_conn *co
     ep->free_messages = item->next;
     ep->used_messages++;
     item->op = NULL;
-    item->length = length;
-    item->at = item->base = 0;
+    item->of.work.length = length;
+    item->of.work.at = item->of.work.base = 0;
     item->kind = CCI__RC_MESSAGE_ITEM;
     item->is_posted = item->is_done = item->is_fenced = item->has_message = item->is_withdrawn = item->is_wake = 0;
     return item;
@@ -7221,12 +7238,12 @@ static cci_rma_region_t *cci__rc_registered(const cci__rc *ep, const void *bytes
 /* Lets a message leave from where it is. 0: it has to be copied. */
 static int cci__rc_borrow(cci__rc *ep, cci__rc_item *item, const struct iovec *data, uint32_t count) {
     cci_rma_region_t *region;
-    if (count != 1 || item->length < CCI__RC_BORROW) return 0;
-    region = cci__rc_registered(ep, data->iov_base, item->length);
+    if (count != 1 || item->of.work.length < CCI__RC_BORROW) return 0;
+    region = cci__rc_registered(ep, data->iov_base, item->of.work.length);
     if (!region) return 0;
-    item->from = (const uint8_t *)data->iov_base;
-    item->region = (uint32_t)(region - ep->regions);
-    item->lkey = ep->mrs[item->region]->lkey;
+    item->of.work.from = (const uint8_t *)data->iov_base;
+    item->of.work.region = (uint32_t)(region - ep->regions);
+    item->of.work.lkey = ep->mrs[item->of.work.region]->lkey;
     item->is_borrowed = 1;
     ep->borrowed++;
     return 1;
@@ -7237,8 +7254,8 @@ static void cci__rc_copy_borrowed(cci__rc *ep, cci__rc_conn *conn, uint32_t regi
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     int is_used = 0;
     while (item) {
-        if (item->kind == CCI__RC_MESSAGE_ITEM && item->is_borrowed && item->region == region) {
-            memcpy(item->data, item->from, (size_t)item->length);
+        if (item->kind == CCI__RC_MESSAGE_ITEM && item->is_borrowed && item->of.work.region == region) {
+            memcpy(item->data, item->of.work.from, (size_t)item->of.work.length);
             cci__rc_end_borrowing(ep, item);
             is_used |= item->is_posted && !item->is_done;
         }
@@ -7274,14 +7291,14 @@ static inline void cci__rc_send_inline(cci__rc *ep, cci__rc_conn *conn, cci__rc_
     ep->inline_wr.wr_id = cci__rc_wr_id(conn, number);
     ep->inline_wr.imm_data = htonl(conn->received);
     ep->inline_sge.addr = (uintptr_t)bytes;
-    ep->inline_sge.length = (uint32_t)item->length;
+    ep->inline_sge.length = (uint32_t)item->of.work.length;
     item->is_posted = 1;
-    item->first = item->last = number;
-    item->at = item->length;
+    item->of.work.first = item->of.work.last = number;
+    item->of.work.at = item->of.work.length;
     ep->under_way++;
     error = ibv_post_send(conn->qp, &ep->inline_wr, &bad);
     if (CCI__UNLIKELY(error)) cci__rc_refused(ep, conn, 1, error);
-    memcpy(item->data, bytes, (size_t)item->length);
+    memcpy(item->data, bytes, (size_t)item->of.work.length);
 }
 
 static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
@@ -7535,13 +7552,13 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     if (status != CCI_SUCCESS) return status;
     if (CCI__LISTS(op && (call->flags & CCI_PIECE))) op->event.base.pub.send.type = CCI_EVENT_NONE;
     item = cci__rc_new_rma(ep, conn, call->flags & CCI_FLAG_READ ? CCI__RC_READ_ITEM : CCI__RC_WRITE_ITEM, call->flags);
-    item->from = local;
-    item->length = call->length;
-    item->tag = call->local.tag;
-    item->region = call->local.region;
-    item->lkey = ep->mrs[call->local.region]->lkey;
-    item->rkey = call->remote.rkey;
-    item->remote = call->remote.address + call->remote_offset;
+    item->of.work.from = local;
+    item->of.work.length = call->length;
+    item->of.work.tag = call->local.tag;
+    item->of.work.region = call->local.region;
+    item->of.work.lkey = ep->mrs[call->local.region]->lkey;
+    item->of.work.rkey = call->remote.rkey;
+    item->of.work.remote = call->remote.address + call->remote_offset;
     item->op = message ? NULL : op;
     cci__rc_append(ep, conn, item);
     if (message) {
@@ -7597,14 +7614,15 @@ static int cci__rc_atomic_locked(cci__rc *ep, cci__rc_conn *conn, const cci_atom
     cci__rc_parse_handle(call->remote, &remote);
     item = cci__rc_new_rma(ep, conn, CCI__RC_ATOMIC_ITEM, call->flags);
     item->op = op;
-    item->tag = remote.tag;
-    item->region = remote.region;
-    item->remote = call->offset;
-    item->data = (uint8_t *)(void *)call->previous;
-    item->chunk = call->width;
-    item->lkey = call->operation;
-    item->length = call->operand;
-    item->base = call->compare;
+    item->of.atomic.key = remote.tag;
+    item->of.atomic.region = remote.region;
+    item->of.atomic.offset = call->offset;
+    item->of.atomic.previous = call->previous;
+    item->of.atomic.width = call->width;
+    item->of.atomic.operation = call->operation;
+    item->of.atomic.operand = call->operand;
+    item->of.atomic.compare = call->compare;
+    item->of.atomic.number = 0;
     cci__rc_append(ep, conn, item);
     CCI__STATS(if (ep->base.tallies.counted)
                    cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), 0, call->width));

@@ -1126,7 +1126,7 @@ static void names_of_strangers(void **state) {
     assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &left_fd), CCI_SUCCESS);
     assert_int_equal(cci_connect(left, "verbs://127.0.0.2/storage", "hello", 5, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
     conn = cci__rc_at((cci__rc *)(void *)left, 0);
-    pending = (cci_conn_pending_t *)conn->pending;
+    pending = conn->in.asked;
     memcpy(gid, link_of(left)->port.gid, sizeof gid);
     gid[15] = 77;
     before = conn->conn;
