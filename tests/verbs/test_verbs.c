@@ -1115,7 +1115,7 @@ static void names_of_strangers(void **state) {
     uint8_t bytes[CCI__ACCEPT_SIZE + CCI__RC_STATE_SIZE], gid[16];
     cci_device_t *const *devices;
     cci__rc_conn *conn;
-    cci_conn_t liar, before;
+    cci_conn_t stranger, before;
     cci_conn_pending_t *pending;
     cci_event_t *event;
     int sent;
@@ -1132,13 +1132,13 @@ static void names_of_strangers(void **state) {
     before = conn->conn;
     sent = fake.sent;
     for (i = 0; i < sizeof types; i++) {
-        memset(&liar, 0, sizeof liar);
+        memset(&stranger, 0, sizeof stranger);
         memset(bytes, 0, sizeof bytes);
-        liar.pub.max_send_size = 256;
-        liar.token = 99;
-        liar.peer_token = conn->conn.token;
-        liar.peer_index = conn->conn.index;
-        (void)cci_conn_write_accept(&liar, 65536, bytes);
+        stranger.pub.max_send_size = 256;
+        stranger.token = 99;
+        stranger.peer_token = conn->conn.token;
+        stranger.peer_index = conn->conn.index;
+        (void)cci_conn_write_accept(&stranger, 65536, bytes);
         bytes[1] = types[i];
         if (types[i] == CCI__PKT_NOT_HERE) {
             cci__store64(bytes + 16, pending->seek->name.id | pending->seek->at);
