@@ -259,6 +259,7 @@
  *                       is not heard. For cci_udp.h and links of one's own. CCI_SMALL and CCI_TINY imply it.
  * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 4 KB
  *                       of code less. Links can ask for "fixed" alone, and need not.
+ * CCI_NO_ECN            no Explicit Congestion Notification. CCI_NO_CONGESTION and CCI_SMALL imply it.
  * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
  *                       peers, short datagrams. All memory is taken when an endpoint is created, from the hook `alloc`
  *                       of cci_setup(); only cci_connect() takes some later, and releases it when the outcome is known.
@@ -357,6 +358,9 @@
 #ifndef CCI_NO_LISTS
 #define CCI_NO_LISTS
 #endif
+#ifndef CCI_NO_ECN
+#define CCI_NO_ECN
+#endif
 #ifndef CCI_SMALL_CONNECTIONS
 #define CCI_SMALL_CONNECTIONS 2
 #endif
@@ -402,6 +406,9 @@
 
 #if defined(CCI_NO_RMA) && !defined(CCI_NO_LISTS)
 #define CCI_NO_LISTS
+#endif
+#if defined(CCI_NO_CONGESTION) && !defined(CCI_NO_ECN)
+#define CCI_NO_ECN
 #endif
 
 #ifdef CCI_TINY
@@ -1379,8 +1386,9 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * are tried again after the program has returned that event and called cci_get_event(): nothing becomes free before.
  * ================================================================================================================== */
 
-/* 2: the table ends with `text` and `prefix`. A table of version 1, which ends with `up`, is taken too. */
-#define CCI_LINK_VERSION 2
+/* 3: the library reads `codepoint` of what was received, if `open` has set `ecn`. 2: the table ends with `text` and
+ * `prefix`. Tables of version 2, and of version 1, which ends with `up`, are taken too. */
+#define CCI_LINK_VERSION 3
 
 /* An address of the link's own making; unused bytes are 0, since addresses are compared byte by byte. */
 typedef struct cci_link_addr {
@@ -1406,6 +1414,7 @@ typedef struct cci_link_tx {
         const void *data;
         uint32_t length;
     } piece[3];
+    uint32_t codepoint; /* of ECN [RFC 3168 5], to be sent with it: 0 or, if `open` has set `ecn`, 2, ECT(0) */
 } cci_link_tx_t;
 
 /* A buffer to receive in. A link that gets several datagrams of one sender at once may leave them side by side in one
@@ -1418,6 +1427,9 @@ typedef struct cci_link_rx {
     uint32_t is_group;     /* out: 1 when it came by multicast to `group`                     */
     cci_link_addr_t from;  /* out                                                             */
     cci_link_addr_t group; /* out                                                             */
+    /* out, if `open` has set `ecn`: the codepoint of ECN that all of the datagrams came with: 0 none, 1 ECT(1), 2
+     * ECT(0), 3 CE. Who never writes it needs not: it comes as 0 */
+    uint32_t codepoint;
 } cci_link_rx_t;
 
 /* What a link sees of its device. A change becomes a CCI_EVENT_STATUS. */
@@ -1461,6 +1473,7 @@ typedef struct cci_link_info {
     /* NULL, or: the OS handle is not readable any more (1) when something is to be received, since the helper thread
      * sees to that; or again (0) */
     void (*hold)(void *link, int holds);
+    uint32_t ecn; /* 1: `send` heeds `codepoint`, and `receive` sets it for each buffer that it fills; version 3 */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -2222,6 +2235,9 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
  * trips grow; the next loss is the next trial. Round trips that vary by more than a 256th of their length could hide a
  * queue: there nothing is shown, and nothing is tolerated.
  *
+ * A packet that a router has marked [ECN, RFC 3168] cuts the window once in a round trip, too [RFC 9002 B.7], but to
+ * 0.85 only (NewReno: 0.8), since a queue that marks is short [RFC 8511]; in slow start as a loss. It is no chance.
+ *
  * A deep queue is not filled: when round trips take nearly thrice as long as the shortest, the queue is drained. If
  * they stay long, it is others' queue: the cut is undone, and not tried again for some time.
  *
@@ -2278,6 +2294,7 @@ typedef struct cci_congestion {
     const char *name;
     void (*arrived)(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns); /* while the window limited */
     void (*lost)(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns);
+    uint32_t marked, marked_first; /* of 1,024 parts, what a mark leaves of the window, and in slow start; 0: no ECN */
 } cci_congestion_t;
 
 #define CCI__FLOW_MOST (UINT32_C(1) << 30)          /* bytes of a window */
@@ -2610,11 +2627,11 @@ CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t bytes, uint32
 CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name) {
     static const cci_congestion_t table[] = {
 #ifndef CCI_NO_CONGESTION
-        {"cubic", cci__cubic_arrived, cci__cubic_lost},
-        {"discern", cci__discern_arrived, cci__discern_lost},
-        {"newreno", cci__newreno_arrived, cci__newreno_lost},
+        {"cubic", cci__cubic_arrived, cci__cubic_lost, 870, 717},
+        {"discern", cci__discern_arrived, cci__discern_lost, 870, 717},
+        {"newreno", cci__newreno_arrived, cci__newreno_lost, 819, 512},
 #endif
-        {"fixed", cci__fixed_arrived, cci__fixed_lost}};
+        {"fixed", cci__fixed_arrived, cci__fixed_lost, 0, 0}};
     uint32_t i, n;
     if (!name) return &table[0];
     for (i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -2650,6 +2667,18 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
     flow->lost += bytes;
     if (sent_ns >= flow->cut_ns) congestion->lost(flow, bytes, mtu, now_ns);
 }
+
+#ifndef CCI_NO_ECN
+/* A router has marked one of the packets that arrived, of which the newest was sent at `sent_ns`. */
+CCI__UNUSED static void cci__flow_marked(cci_flow_t *flow, const cci_congestion_t *congestion, uint64_t sent_ns,
+                                         uint32_t mtu, uint64_t now_ns) {
+    if (sent_ns < flow->cut_ns) return;
+    flow->tried = 0; /* there is a queue: what is lost then is no chance */
+    flow->is_early = 0;
+    flow->finding = CCI__FLOW_OPEN;
+    cci__flow_cut(flow, flow->window < flow->threshold ? congestion->marked_first : congestion->marked, mtu, now_ns);
+}
+#endif
 
 /* What a reduction of the window changes. When all that seemed lost has come, it is as it was before [RFC 4015]; CUBIC
  * goes on from there towards its peak [RFC 9438 4.9]. */
@@ -2750,7 +2779,8 @@ enum { /* frame types; >>rel hands those from CCI__FRAME_OTHER on to its sink */
        CCI__FRAME_DENIED,
        CCI__FRAME_ATOMIC,
        CCI__FRAME_CHALLENGE = 32, /* of >>conn, as the next */
-       CCI__FRAME_RESPONSE
+       CCI__FRAME_RESPONSE,
+       CCI__FRAME_MARKS /* of >>rel */
 };
 
 #ifdef __cplusplus
@@ -4862,6 +4892,14 @@ CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_c
  * an ordered connection completions come in the order of the calls, so a message that may answer one behind a remote
  * read is delivered when that read is done (`gated`).
  *
+ * ECN [RFC 3168, RFC 9000 13.4]: while the congestion control reacts to marks, the link carries codepoints and the
+ * path shows that it leaves them alone, packets leave with ECT(0). The receiver counts what it takes by codepoint, and
+ * sends the counts (MARKS) with an acknowledgement of its own: with the next one when a packet was marked, else when
+ * the count has doubled, or 1,024 have come. A sender goes on without ECN until the peer moves when it gets no counts
+ * while 64 packets and eight times as many as the last counts are acknowledged (the peer may know nothing of ECN), when
+ * they are fewer than were acknowledged or more than it sent, when they name ECT(1), or when its first ten packets are
+ * all marked.
+ *
  * Blocks: a RUN begins in a small block of 256 bytes, which is all that a lonely small message needs, and moves to a
  * large one, of a packet's length, when more messages join than fit; where packets are long, to a middle one of 2,048
  * bytes first. A connection may have `block_limit` of them,
@@ -4892,6 +4930,7 @@ CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_c
  *     TAKEN    type, n, 0 2, base 4, n times (begin 2, behind 2)  unordered: base + begin to base + behind have been
  *              delivered
  *     PAD      0                                               the rest of the packet means nothing
+ *     MARKS    type, 0 3, ECT(0) 4, ECT(1) 4, CE 4             packets taken, by codepoint; the packet's last frame
  *
  * Each FRAGMENT, segment of a BULK and VOID is looked up among all that are arriving, so a packet has at most four
  * of them.
@@ -4929,6 +4968,7 @@ extern "C" {
 #define CCI__REL_ACK_SMALL 32u       /* bytes that an answer leaves for one, besides those for a TAKEN and NACKs */
 #define CCI__REL_TAKEN_MOST (8u + 4u * CCI__REL_UNTOLD)
 #define CCI__REL_NACKS_MOST 32u /* bytes of all NACKs of a packet */
+#define CCI__REL_MARKS_SIZE 16u /* bytes of a MARKS frame */
 #define CCI__REL_INLINE 1024u   /* writes up to here travel like messages */
 #define CCI_REL_LENT_MIN 2048u  /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
@@ -5081,6 +5121,7 @@ typedef struct cci_rel_packet {
     const uint8_t *body;
     uint32_t body_length;
     uint32_t pad_length; /* zeros behind the body: packets of one size leave together */
+    uint32_t codepoint;  /* of ECN */
     uint64_t number;
     cci_rel_sent_t *sent;  /* NULL: nothing in it wants to be acknowledged */
     cci_rel_item_t *spent; /* unreliable: give it to cci_rel_spent() when the packet has left */
@@ -5148,6 +5189,7 @@ typedef struct cci_rel_pool {
     uint32_t buffers_held; /* by all connections, with what can't be delivered yet */
     uint32_t starved;      /* something that was due had to be refused */
     uint32_t base_mtu;
+    uint32_t ecn;         /* 1: codepoints of ECN are sent and received */
     uint32_t overhead;    /* bytes that the user of this layer adds to each packet */
     const uint8_t *zeros; /* block_size of them */
     uint64_t away_ns;     /* so long the program did not call lately: what it could not send then may leave at once */
@@ -5166,8 +5208,23 @@ typedef struct cci_rel_pool {
 typedef struct cci_rel_state {
     uint64_t next_number, floor_number, next_sequence, expected_sequence;
     uint32_t srtt_us, rttvar_us, min_rtt_us; /* 0: unknown, but for rttvar_us: see cci__rel_first_pto_ns() */
-    uint16_t mtu, unsure;
+    uint16_t mtu;
+    uint8_t unsure, no_ecn;
 } cci_rel_state_t;
+
+#ifdef CCI_NO_ECN
+#define CCI__REL_ECN(...)
+#else
+#define CCI__REL_ECN(...) __VA_ARGS__
+/* What a connection knows of ECN: codepoints that came, and what the peer says of its own count. */
+typedef struct cci__rel_ecn {
+    uint32_t came[4], report_at; /* by codepoint; ECT(0) that come until the next report, if nothing is marked */
+    uint32_t from, acked; /* low bits: packets from there on left with ECT(0); so many of them were acknowledged */
+    uint32_t until;       /* `acked` that must not be reached without a report */
+    uint32_t began_at, began_unmarked; /* the peer's count of all, and of ECT(0), when that began */
+    uint32_t total, marked;            /* the peer's count of all, and of CE, in its last report */
+} cci__rel_ecn_t;
+#endif
 
 struct cci_rel {
     cci_rel_pool_t *pool;
@@ -5182,6 +5239,10 @@ struct cci_rel {
     uint8_t ping, nack_count, nack_reasons[4];
     uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
     uint8_t untold;  /* unordered: ranges that were delivered beyond `expected`, and that the peer may not know to be */
+    uint8_t codepoint;    /* that packets leave with: 2, ECT(0), or 0 */
+    uint8_t codepoint_in; /* of the packet that is given to cci_rel_input() */
+    uint8_t owes_marks;   /* the next acknowledgement goes with counts of codepoints */
+    CCI__REL_ECN(cci__rel_ecn_t ecn;)
     uint32_t run_limit;   /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us;  /* of what is issued from now on; 0: for ever */
     uint16_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -5543,6 +5604,21 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
     rel->pool->part_free++;
 }
 
+#ifndef CCI_NO_ECN
+/* Packets leave with ECT(0) from now on, if they may at all: nothing is known of the path. */
+CCI_API void cci_rel_begin_ecn(cci_rel_t *rel) {
+    cci__rel_ecn_t *ecn = &rel->ecn;
+    const cci_list_t *node;
+    if (!rel->reliable || !rel->pool->ecn || !rel->pool->congestion->marked) return;
+    rel->codepoint = 2;
+    ecn->acked = 0;
+    for (node = rel->flight.next; node != &rel->flight; node = node->next) ecn->acked--; /* they left before */
+    ecn->until = rel->next_number == 0 ? 64 : 8192; /* the peer may have reported lately */
+    ecn->began_at = ecn->total;
+    ecn->began_unmarked = ecn->total - ecn->marked;
+}
+#endif
+
 /* Takes up a connection's traffic. `mtu_max`: bytes of the largest packet both sides could take. */
 CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, const cci_rel_state_t *state,
                            int attribute, uint32_t mtu_max, uint32_t peer_window) {
@@ -5586,6 +5662,8 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->stuck_ns = CCI__NEVER;
     cci__flow_init(&rel->flow, cci__max64(12000, 4 * (uint64_t)rel->mtu));
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
+    CCI__REL_ECN(rel->ecn.report_at = 4; rel->ecn.from = (uint32_t)rel->next_number;
+                 if (!state->no_ecn) cci_rel_begin_ecn(rel);)
 }
 
 /* Nothing is under way in either direction: the memory can be lent to another. */
@@ -5637,6 +5715,7 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     cci__rel_free_late(rel);
     state->mtu = (uint16_t)rel->mtu;
     state->unsure = rel->unsure;
+    CCI__REL_ECN(state->no_ecn = rel->codepoint == 0;)
     cci__rel_free_sequences(rel);
     if (rel->number_capacity > CCI__REL_FEW_NUMBERS) {
         cci__list_append(&rel->pool->numbers, &((cci_rel_numbers_t *)(void *)rel->numbers)->node);
@@ -6291,6 +6370,7 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
     packet->body_length = packet->pad_length = 0;
     packet->sent = NULL;
     packet->spent = NULL;
+    packet->codepoint = rel->codepoint;
     packet->number = rel->next_number++;
     while (rel->nack_count > 0 && room >= 8) {
         uint8_t *at = packet->head + packet->head_length;
@@ -6965,10 +7045,29 @@ static int cci__rel_output_paced(cci_rel_t *rel, cci_rel_packet_t *packet, int i
     return 1;
 }
 
+#ifndef CCI_NO_ECN
+/* An acknowledgement, and what has come by codepoint. */
+static CCI__RARE int cci__rel_output_marks(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
+    uint8_t *at;
+    cci_rel_open_packet(rel, packet, CCI__REL_MARKS_SIZE, now_ns);
+    at = packet->head + packet->head_length;
+    memset(at, 0, 4);
+    at[0] = CCI__FRAME_MARKS;
+    cci__store32(at + 4, rel->ecn.came[2]);
+    cci__store32(at + 8, rel->ecn.came[1]);
+    cci__store32(at + 12, rel->ecn.came[3]);
+    packet->head_length += CCI__REL_MARKS_SIZE;
+    rel->owes_marks = 0;
+    return 1;
+}
+#endif
+
 /* Makes the next packet. `idle`: nothing else is going on, so what was kept back for company may go. Returns 1 and the
  * packet, or 0 if there is nothing to send or it must wait. */
 CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
     rel->burst = NULL;
+    CCI__REL_ECN(
+        if (CCI__UNLIKELY(rel->owes_marks) && rel->ack_count > 0) return cci__rel_output_marks(rel, packet, now_ns);)
     if (rel->want_mtu && !rel->probing && now_ns >= rel->mtu_again_ns && rel->mtu < rel->mtu_max &&
         cci__rel_output_probe(rel, packet, now_ns))
         return 1;
@@ -7010,6 +7109,7 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
     packet->body = NULL;
     packet->body_length = packet->pad_length = 0;
     packet->spent = NULL;
+    packet->codepoint = rel->codepoint;
     packet->number = rel->next_number++;
     if (!cci__rel_write_next(rel, packet, item, sent)) { /* the number stays unused: that does no harm */
         item->pieces--;
@@ -7431,8 +7531,70 @@ static int cci__rel_had_ack(const cci_rel_t *rel, const cci_rel_sent_t *sent) {
            (sent->item->flags & CCI__ITEM_ANSWER);
 }
 
-/* An ACK of `length` bytes at most; 0 if it is malformed. */
-static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
+#ifndef CCI_NO_ECN
+/* ---- coming in: counts of codepoints ---- */
+
+/* Without ECN from now on. */
+static CCI__RARE void cci__rel_end_ecn(cci_rel_t *rel) {
+    rel->codepoint = 0;
+    rel->ecn.until = rel->ecn.acked + 0x40000000;
+}
+
+/* So many packets were acknowledged that the peer should have told its counts. */
+static inline void cci__rel_await_marks(cci_rel_t *rel) {
+    if (CCI__UNLIKELY((int32_t)(rel->ecn.acked - rel->ecn.until) >= 0)) cci__rel_end_ecn(rel);
+}
+
+/* Does the peer's count say that the path leaves codepoints alone [RFC 9000 13.4.2]? */
+static int cci__rel_is_ecn_sound(const cci_rel_t *rel, const uint8_t *frame, uint32_t total) {
+    const cci__rel_ecn_t *ecn = &rel->ecn;
+    uint32_t unmarked = cci__load32(frame + 4), came = total - ecn->began_at;
+    if (cci__load32(frame + 8) > 0 || (int32_t)(came - ecn->acked) < 0) return 0;
+    if (came > (uint32_t)rel->next_number - ecn->from) return 0;
+    return came < 10 || unmarked != ecn->began_unmarked; /* the first ten are not all marked */
+}
+
+/* The peer's counts, in a packet that is newer than all before. `acked_ns`: when the newest packet was sent of those
+ * that it acknowledges for the first time; 0: none. */
+static CCI__RARE void cci__rel_input_marks(cci_rel_t *rel, const uint8_t *frame, uint64_t acked_ns, uint64_t now_ns) {
+    cci__rel_ecn_t *ecn = &rel->ecn;
+    uint32_t marked = cci__load32(frame + 12), total = cci__load32(frame + 4) + cci__load32(frame + 8) + marked;
+    int is_first = ecn->total == 0;
+    if (!rel->codepoint) return;
+    if ((int32_t)(total - ecn->total) < 0) { /* it counts anew, after a pause */
+        ecn->total = ecn->marked = 0;
+        cci_rel_begin_ecn(rel);
+    } else if (is_first && total > (uint32_t)rel->next_number - ecn->from) { /* or we do */
+        ecn->total = total;
+        ecn->marked = marked;
+        cci_rel_begin_ecn(rel);
+    }
+    if (!cci__rel_is_ecn_sound(rel, frame, total)) {
+        cci__rel_end_ecn(rel);
+        return;
+    }
+    ecn->total = total;
+    ecn->until = ecn->acked + 64 + 8 * cci__min32(total, 1024);
+    if (marked == ecn->marked || acked_ns == 0) return; /* the next report tells it, too */
+    ecn->marked = marked;
+    cci__flow_marked(&rel->flow, rel->pool->congestion, acked_ns, rel->mtu, now_ns);
+}
+
+/* A packet with a codepoint has been taken. */
+static inline void cci__rel_count_codepoint(cci_rel_t *rel) {
+    cci__rel_ecn_t *ecn = &rel->ecn;
+    if (rel->codepoint_in == 0) return;
+    ecn->came[rel->codepoint_in & 3]++;
+    if (CCI__LIKELY(rel->codepoint_in == 2 && ecn->came[2] != ecn->report_at)) return;
+    ecn->report_at = ecn->came[2] + cci__min32(cci__max32(ecn->came[2], 4), 1024);
+    rel->owes_marks = 1;
+}
+#endif
+
+/* An ACK of `length` bytes at most; 0 if it is malformed. *acked_ns: when the newest packet was sent of those that it
+ * names for the first time. */
+static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t *acked_ns,
+                              uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
     uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
@@ -7457,8 +7619,11 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         if (CCI__UNLIKELY(sent->number < overtaken)) cci__rel_reordered(rel, sent_ns, now_ns);
         rel->probes = 0;
         if (CCI__UNLIKELY(rel->unsure) && cci__rel_had_ack(rel, sent)) rel->unsure = rel->untold = 0;
+        CCI__REL_ECN(rel->ecn.acked++;)
         cci__rel_acked(rel, sent, now_ns);
     }
+    *acked_ns = sent_ns;
+    CCI__REL_ECN(cci__rel_await_marks(rel);)
     if (now_ns > sample_ns) cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, cci__load16(frame + 2), now_ns);
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
@@ -8198,7 +8363,9 @@ CCI_API int cci_rel_only_answers(const uint8_t *bytes, uint32_t length) {
     uint32_t at, size;
     for (at = CCI_REL_HEADER; at < length; at += size) {
         int type = bytes[at];
-        size = type == CCI__FRAME_ACK || type == CCI__FRAME_NACK ? cci__rel_check_for(bytes + at, length - at, 0) : 0;
+        size = type == CCI__FRAME_ACK || type == CCI__FRAME_NACK || type == CCI__FRAME_MARKS
+                   ? cci__rel_check_for(bytes + at, length - at, 0)
+                   : 0;
         if (size == 0) return 0;
     }
     return 1;
@@ -8238,6 +8405,26 @@ CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
     return cci__expand32(number_low, rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number);
 }
 
+/* A frame that is not of messages: counts of codepoints, or one of another layer. Returns its bytes, or 0 when what is
+ * behind it means nothing. */
+static uint32_t cci__rel_input_other(cci_rel_t *rel, const uint8_t *frame, uint32_t left, uint64_t acked_ns,
+                                     int is_newest, uint64_t now_ns) {
+    uint32_t size;
+    CCI__REL_ECN(if (frame[0] == CCI__FRAME_MARKS) {
+        if (left >= CCI__REL_MARKS_SIZE && is_newest) cci__rel_input_marks(rel, frame, acked_ns, now_ns);
+        return 0;
+    })
+    (void)acked_ns;
+    (void)is_newest;
+    size = rel->pool->sink->frame(rel->user, frame, left, now_ns);
+    return size <= left ? size : 0;
+}
+
+static int cci__rel_malformed(cci_rel_t *rel) {
+    rel->pool->packets_malformed++;
+    return CCI_REL_UNSOUND;
+}
+
 /* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten
  * as long as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND,
  * _NEWEST. */
@@ -8246,7 +8433,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     uint32_t at, size, acked = 0, nacked = 0, told = 0, pieces = 0;
     cci__rel_span_t run;
     uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
-    uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
+    uint64_t number = cci__expand32(number_low, top), expected = rel->expected, acked_ns = 0;
     int eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
     int held = cci__rel_holds(rel);
     if (number >= UINT64_MAX / 2) return CCI_REL_UNSOUND;
@@ -8262,10 +8449,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         return CCI_REL_SOUND;
     }
     /* a packet is sound or is not: look at all of it first */
-    if (!cci__rel_scan(bytes, length, rel->message_max, &run)) {
-        rel->pool->packets_malformed++;
-        return CCI_REL_UNSOUND;
-    }
+    if (!cci__rel_scan(bytes, length, rel->message_max, &run)) return cci__rel_malformed(rel);
     rel->heard_ns = now_ns;
     for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(input) {
             const uint8_t *frame = bytes + at;
@@ -8275,23 +8459,17 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
                 continue;
             }
             size = cci__rel_check_for(frame, length - at, rel->message_max);
-            if (size == 0) { /* behind a frame of another layer nobody has looked yet */
-                rel->pool->packets_malformed++;
-                return CCI_REL_UNSOUND;
-            }
+            if (size == 0) return cci__rel_malformed(rel); /* behind a frame of another layer nobody has looked yet */
             if (frame[0] >= CCI__FRAME_OTHER) {
-                size = rel->pool->sink->frame(rel->user, frame, length - at, now_ns);
-                if (size == 0 || size > length - at) break;
+                size = cci__rel_input_other(rel, frame, length - at, acked_ns, number >= top, now_ns);
+                if (size == 0) break;
                 continue;
             }
             switch (frame[0]) {
             case CCI__FRAME_ACK:
                 if (acked++ > 0)
                     break; /* as with NACKs: one that names nothing new walks along all that is under way */
-                if (!cci__rel_input_ack(rel, frame, length - at, now_ns)) {
-                    rel->pool->packets_malformed++;
-                    return CCI_REL_UNSOUND;
-                }
+                if (!cci__rel_input_ack(rel, frame, length - at, &acked_ns, now_ns)) return cci__rel_malformed(rel);
                 break;
             case CCI__FRAME_NACK:
                 if (nacked++ >= sizeof rel->nacks / sizeof rel->nacks[0])
@@ -8306,10 +8484,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
             case CCI__FRAME_FRAGMENT:
             case CCI__FRAME_VOID:
                 eliciting = 1;
-                if (++pieces > CCI__REL_PIECES) {
-                    rel->pool->packets_malformed++;
-                    return CCI_REL_UNSOUND;
-                }
+                if (++pieces > CCI__REL_PIECES) return cci__rel_malformed(rel);
                 if (!rel->reliable && frame[0] != CCI__FRAME_FRAGMENT) break;
                 if (outcome == CCI__TAKEN)
                     outcome = frame[0] == CCI__FRAME_BULK       ? cci__rel_input_bulk(rel, frame)
@@ -8317,9 +8492,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
                                                                 : cci__rel_input_void(rel, frame);
                 break;
             case CCI__FRAME_PAD: break;
-            default: /* a message behind a frame of another layer: nobody would take it */
-                rel->pool->packets_malformed++;
-                return CCI_REL_UNSOUND;
+            default:
+                return cci__rel_malformed(rel); /* a message behind a frame of another layer: nobody would take it */
             }
         }
     if (run.count && outcome == CCI__TAKEN)
@@ -8339,6 +8513,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (CCI__REL_RANGES > CCI__REL_ACK_MORE + 1 && CCI__UNLIKELY(gap && rel->number_count > CCI__REL_ACK_MORE + 1))
         cci__rel_note_low(rel, number);
     if (number >= top) rel->largest_ns = now_ns;
+    CCI__REL_ECN(cci__rel_count_codepoint(rel);)
     if (rel->reliable ? eliciting : pinged) cci__rel_owe(rel, length, gap, now_ns);
     return number >= top ? CCI_REL_NEWEST : CCI_REL_SOUND;
 }
@@ -11327,6 +11502,7 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     }
     slot->active = active;
     if (CCI__UNLIKELY(packet->spent != NULL)) ep->tx_needs_look = 1;
+    tx->codepoint = packet->codepoint;
     tx->piece[0].data = packet->head;
     tx->piece_count = 1;
     if (packet->body_length > 0) cci__dgram_lay_out(ep, packet, tx);
@@ -11347,6 +11523,7 @@ static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, 
     packet->body = (const uint8_t *)data;
     packet->body_length = data_length;
     packet->pad_length = 0;
+    packet->codepoint = 0;
     packet->sent = NULL;
     packet->spent = NULL;
     cci__dgram_commit(ep, to, conn, NULL);
@@ -11374,6 +11551,7 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
 static uint8_t *cci__dgram_path_frame(cci__dgram_t *ep, cci__active_t *active) {
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
     cci_rel_open_packet(&active->rel, packet, active->rel.mtu, ep->base.now_ns); /* no room for what is owed */
+    packet->codepoint = 0;                                                       /* it may go another way */
     packet->head_length += CCI__CONN_PATH_FRAME;
     return packet->head + packet->head_length - CCI__CONN_PATH_FRAME;
 }
@@ -11423,6 +11601,7 @@ static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, cons
         int has_moved = cci_conn_path_input(&ep->base.conns, &conn->conn, active->path, frame, ep->base.now_ns);
         CCI__TELLS(if (has_moved && conn->conn.state == CCI_CONN_OPEN)
                        cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0));
+        CCI__REL_ECN(if (has_moved) cci_rel_begin_ecn(&active->rel);)
         (void)has_moved;
     }
     return CCI__CONN_PATH_FRAME;
@@ -11446,6 +11625,7 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
     if (cci_rma_wants_to_answer(reader)) {
         /* An answer's segment fills its packet: what is owed goes in packets of its own. */
         cci_rel_open_packet(&active->rel, packet, active->rel.mtu, now_ns);
+        packet->codepoint = 0; /* nobody would tell of its marks */
         size = cci_rma_answer(&ep->rma, reader, packet->head + packet->head_length,
                               ep->base.info.mtu - packet->head_length, &packet->body, &packet->body_length);
         if (size > 0) {
@@ -11459,6 +11639,7 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
     if (!cci_rma_wants_to_ask(&ep->rma, reader)) return 0;
     if (active->rel.mtu < active->rel.mtu_max && !active->rel.probing) active->rel.want_mtu = 1;
     cci_rel_open_packet(&active->rel, packet, 96, now_ns);
+    packet->codepoint = 0;
     size =
         cci_rma_ask(&ep->rma, reader, (active->rel.mtu - CCI_REL_HEADER - 16) & ~7u, packet->head + packet->head_length,
                     cci__min32(CCI_REL_HEAD, active->rel.mtu) - packet->head_length, now_ns);
@@ -13110,6 +13291,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         return;
     }
     cci__dgram_charge(ep, conn, length);
+    active->rel.codepoint_in = (uint8_t)rx->codepoint;
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->base.now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
@@ -13855,6 +14037,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     ep->pool.congestion = cci__find_congestion(ep->base.info.congestion);
     ep->pool.zeros = zeros;
     ep->pool.overhead = ep->overhead;
+    ep->pool.ecn = ep->base.link->version >= 3 && ep->base.info.ecn;
     /* a third of what cci__rel_limit lets come */
     ep->pool.ack_bytes = cci__min32(ep->base.info.receive_window / 24, 196608);
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_CHUNKS, NULL, 0);
@@ -18450,6 +18633,7 @@ static int cci__tiny_transmit(cci__tiny_t *ep, const cci_link_addr_t *to, uint8_
                               const void *data, uint32_t length) {
     cci_link_tx_t tx;
     uint8_t check[4];
+    tx.codepoint = 0;
     head[0] = CCI_PACKET_VERSION;
     head[3] = ep->crc;
     tx.to = to;

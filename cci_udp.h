@@ -89,6 +89,7 @@
  *     offload         on or off                   on          off: no segmentation offload, no batched system calls
  *     share           0 or 1                      0           1: endpoints of the device are made with
  *                                                             CCI_ENDPOINT_SHARED
+ *     ecn             0 or 1                      0           1: Explicit Congestion Notification, see ECN
  *
  * An `ip`, `mac` or `interface` that does not exist makes a device that is not up; it comes up when it appears.
  *
@@ -135,6 +136,12 @@
  * smaller), tries the limit, then sizes that paths usually carry, and keeps the largest that arrives. It goes back to
  * 1,200 when larger ones get lost again and again, and tries anew every ten minutes. So `mtu` is needed only to choose
  * the size of a datagram, on which the default of max_send_size depends, or to spare paths the search.
+ *
+ * ECN, on Linux, with `ecn = 1`. What the congestion control of cci.h governs leaves with the codepoint ECT(0) of RFC
+ * 3168 in its IP header (IP_TOS, IPV6_TCLASS), and the codepoints of what arrives are counted (IP_RECVTOS,
+ * IPV6_RECVTCLASS), so that a router can mark packets where it would drop them. Both sides need the key. A side without
+ * it, an older library, a path that changes codepoints or marks everything are found out, and ECN ends there. Where the
+ * kernel refuses one of these options there is none. The other six bits of the field are 0.
  *
  * MEMORY of an endpoint (MEMORY in cci.h has the rest). An endpoint without traffic takes 2 MB of address space and
  * uses less than 1 MB. With traffic it grows:
@@ -290,6 +297,10 @@ CCI_API const cci_transport_t cci_udp_transport;
 #define CCI__UDP_IP_MULTICAST_ALL 49
 #define CCI__UDP_IPV6_MULTICAST_ALL 29
 #define CCI__UDP_SCM_CREDENTIALS 2
+#define CCI__UDP_IP_TOS 1
+#define CCI__UDP_IP_RECVTOS 13
+#define CCI__UDP_IPV6_RECVTCLASS 66
+#define CCI__UDP_IPV6_TCLASS 67
 #ifdef SO_ATTACH_REUSEPORT_CBPF
 #define CCI__UDP_ATTACH SO_ATTACH_REUSEPORT_CBPF
 #else
@@ -362,6 +373,7 @@ typedef struct cci__udp_device {
     uint32_t ttl_hops; /* 0: the system's                 */
     uint32_t crc;
     uint32_t share;
+    uint32_t ecn;
     uint32_t probe_idle_s; /* 0: never                    */
 } cci__udp_device;
 
@@ -395,6 +407,8 @@ typedef struct cci__udp_socket {
     int family;          /* 4 or 6                                       */
     int busy;            /* so many calls in a row found datagrams       */
     int coalesces;       /* UDP_GRO is on                                */
+    int tells;           /* control messages come with what is received  */
+    uint32_t codepoint;  /* that datagrams leave with                    */
     int is_shared;       /* other endpoints have sockets at its address  */
     uint32_t company;    /* datagrams that came together with others ... */
     uint32_t company_at; /* ... the last of them in this call            */
@@ -499,6 +513,7 @@ typedef struct cci__udp_link {
     int slept;          /* `wait` returned: look at all sockets       */
     int came;           /* the last call of `receive` found something */
     int gso, gro, mmsg; /* allowed and, as far as is known, there    */
+    int ecn;            /* likewise                                  */
     uint32_t lost;      /* datagrams that the system refused         */
     int warned_send, warned_receive;
     int is_up, is_news;
@@ -1483,6 +1498,7 @@ static const cci__udp_key cci__udp_keys[] = {
     {"memory", 65536, 4294967295u, offsetof(cci__udp_device, memory_bytes), 1},
     {"crc", 0, 1, offsetof(cci__udp_device, crc), 0},
     {"share", 0, 1, offsetof(cci__udp_device, share), 0},
+    {"ecn", 0, 1, offsetof(cci__udp_device, ecn), 0},
     {"probe_idle", 0, 86400, offsetof(cci__udp_device, probe_idle_s), 0},
     {"ttl", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
     {"hops", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
@@ -2070,6 +2086,16 @@ static int cci__udp_send_failed(cci__udp_link *l, const cci_link_addr_t *to, int
     return 1;
 }
 
+#if CCI__UDP_LINUX
+/* The codepoint that a socket's datagrams leave with from now on; 0 when it can't be. */
+static int cci__udp_mark(cci__udp_socket *s, uint32_t codepoint) {
+    int value = (int)codepoint;
+    s->codepoint = codepoint; /* a kernel that refuses it now would do so again */
+    return s->family == 4 ? setsockopt(s->fd, IPPROTO_IP, CCI__UDP_IP_TOS, &value, sizeof value) == 0
+                          : setsockopt(s->fd, IPPROTO_IPV6, CCI__UDP_IPV6_TCLASS, &value, sizeof value) == 0;
+}
+#endif
+
 /* The socket for a datagram, NULL when it can't be sent. */
 static cci__udp_socket *cci__udp_way(cci__udp_link *l, const cci_link_tx_t *tx) {
     int v6 = tx->to->bytes[0] == 6;
@@ -2083,6 +2109,9 @@ static int cci__udp_send_one(cci__udp_link *l, const cci_link_tx_t *tx) {
     socklen_t to_size;
     int r;
     if (!s) return 1;
+#if CCI__UDP_LINUX
+    if (tx->codepoint != s->codepoint) (void)cci__udp_mark(s, tx->codepoint);
+#endif
     to_size = cci__udp_to_system(&to, tx->to);
     do {
         r = cci__udp_put(s->fd, tx, &to, to_size);
@@ -2101,6 +2130,7 @@ static int cci__udp_run(const cci__udp_link *l, const cci_link_tx_t *tx, int cou
     count = count < CCI__UDP_SEGMENTS ? count : CCI__UDP_SEGMENTS;
     for (; n < count && tx[n].length <= length && tx[n].length > 0; n++) {
         if (tx[n].to != tx->to && memcmp(tx[n].to, tx->to, sizeof *tx->to) != 0) break;
+        if (tx[n].codepoint != tx->codepoint) break;
         bytes += tx[n].length;
         pieces += (int)tx[n].piece_count;
         if (bytes > most || pieces > pieces_left) break;
@@ -2176,7 +2206,7 @@ static int cci__udp_fill(cci__udp_link *l, const cci__udp_socket *s, const cci_l
     while (m < most && done < count && pieces + 3 <= CCI__UDP_OUT_PIECES &&
            l->out.flat_used + CCI__UDP_BATCH_V4 <= CCI__UDP_FLAT) {
         int n;
-        if (cci__udp_way(l, &tx[done]) != s) break;
+        if (cci__udp_way(l, &tx[done]) != s || tx[done].codepoint != tx->codepoint) break;
         n = cci__udp_run(l, &tx[done], count - done, CCI__UDP_OUT_PIECES - pieces);
         pieces += cci__udp_lay_out(l, m, &tx[done], n, l->out.piece + pieces);
         done += n;
@@ -2246,6 +2276,7 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
             taken++; /* lost */
             continue;
         }
+        if (next->codepoint != s->codepoint) (void)cci__udp_mark(s, next->codepoint);
         taken += cci__udp_push(l, s, cci__udp_fill(l, s, next, count - taken), next, &full);
         if (full) return taken;
     }
@@ -2294,7 +2325,7 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
 /* What stands in front of each mail; both sides are on this machine. */
 typedef struct cci__udp_mail {
     uint8_t kind, sender;
-    uint8_t slot, position; /* POSITION: which socket of the sender is where */
+    uint8_t slot, position; /* POSITION: which socket of the sender is where; PACKETS: position is their codepoint */
     uint32_t number;        /* POSITION: the round; PACKETS: bytes of each but the last */
     cci_link_addr_t from;   /* PACKETS: where they came from */
 } cci__udp_mail;
@@ -2525,6 +2556,7 @@ static void cci__udp_hand_over(cci__udp_link *l, uint32_t owner, const cci_link_
     mail.kind = CCI__UDP_MAIL_PACKETS;
     mail.sender = (uint8_t)l->share.member;
     mail.number = rx->segment ? rx->segment : rx->length;
+    mail.position = (uint8_t)rx->codepoint;
     mail.from = rx->from;
     if (!cci__udp_send_mail(l, owner, &mail, rx->data + at, length)) {
         l->share.unclaimed++;
@@ -2571,6 +2603,7 @@ static int cci__udp_take_over(const cci__udp_link *l, const cci__udp_mail *mail,
     rx->length = length;
     rx->segment = step < length ? step : length;
     rx->is_group = 0;
+    rx->codepoint = mail->position & 3;
     rx->from = mail->from;
     return 1;
 }
@@ -2695,7 +2728,7 @@ static int cci__udp_receive_failed(cci__udp_link *l, int error) {
 }
 
 #if CCI__UDP_LINUX || CCI_WINDOWS
-/* The same as below with the cheapest of the calls, for a socket that does not coalesce. */
+/* The same as below with the cheapest of the calls, for a socket that tells no more. */
 static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
     cci__udp_sockaddr from;
     long n = cci__udp_get(s->fd, rx->data, rx->capacity, &from);
@@ -2703,6 +2736,7 @@ static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx
     if (n < 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
     rx->length = rx->segment = (size_t)n > rx->capacity ? 0 : (uint32_t)n;
     rx->is_group = s >= &l->socket[2];
+    rx->codepoint = 0;
     cci__udp_from_system(&rx->from, &from);
     if (rx->is_group) rx->group = s->group;
     return 1;
@@ -2763,6 +2797,7 @@ static void cci__udp_count_company(cci__udp_link *l, cci__udp_socket *s, int got
     if (s->company >= CCI__UDP_BULK && l->gro && !s->coalesces) {
         int one = 1;
         s->coalesces = setsockopt(s->fd, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &one, sizeof one) == 0;
+        s->tells |= s->coalesces;
         l->gro = s->coalesces;
     }
 }
@@ -2773,13 +2808,24 @@ static void cci__udp_count_company(cci__udp_link *l, cci__udp_socket *s, int got
  * stay. */
 static void cci__udp_came(cci__udp_link *l, const cci__udp_socket *s, cci_link_rx_t *rx, const struct msghdr *h,
                           size_t length) {
-    const struct cmsghdr *c = h->msg_controllen ? CMSG_FIRSTHDR(h) : NULL;
-    uint32_t segment = 0;
-    if (c && c->cmsg_level == CCI__UDP_SOL_UDP && c->cmsg_type == CCI__UDP_GRO) {
-        int size;
-        memcpy(&size, CMSG_DATA(c), sizeof size);
-        segment = size > 0 ? (uint32_t)size : 0;
+    const uint8_t *at = (const uint8_t *)h->msg_control;
+    size_t left = h->msg_controllen;
+    uint32_t segment = 0, codepoint = 0;
+    /* Each tells a byte or an int, which take the same room. */
+    for (; left >= CMSG_SPACE(sizeof(int)); at += CMSG_SPACE(sizeof(int)), left -= CMSG_SPACE(sizeof(int))) {
+        const struct cmsghdr *c = (const struct cmsghdr *)(const void *)at;
+        int value;
+        if (c->cmsg_level == IPPROTO_IP) {
+            codepoint = *CMSG_DATA(c); /* IP_TOS */
+            continue;
+        }
+        memcpy(&value, CMSG_DATA(c), sizeof value);
+        if (c->cmsg_level == CCI__UDP_SOL_UDP)
+            segment = value > 0 ? (uint32_t)value : 0; /* UDP_GRO */
+        else
+            codepoint = (uint32_t)value; /* IPV6_TCLASS */
     }
+    rx->codepoint = codepoint & 3;
     rx->length = (uint32_t)length;
     if (h->msg_flags & MSG_TRUNC) rx->length = segment ? rx->capacity - rx->capacity % segment : 0;
     rx->segment = segment && segment < rx->length ? segment : rx->length;
@@ -2802,7 +2848,7 @@ static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t
     struct msghdr h;
     ssize_t n;
 #if CCI__UDP_LINUX
-    if (!s->coalesces) return cci__udp_take_plain(l, s, rx);
+    if (!s->tells) return cci__udp_take_plain(l, s, rx);
 #endif
     memset(&h, 0, sizeof h);
     piece.iov_base = rx->data;
@@ -2822,22 +2868,29 @@ static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t
 #endif
 
 #if CCI__UDP_LINUX && defined(SYS_recvmmsg)
+/* What stays the same in each call. */
+static void cci__udp_prepare_in(cci__udp_in *in) {
+    int i;
+    for (i = 0; i < CCI__UDP_IN_MESSAGES; i++) {
+        struct msghdr *h = &in->message[i].header;
+        h->msg_name = &in->from[i];
+        h->msg_iov = &in->piece[i];
+        h->msg_iovlen = 1;
+        h->msg_control = &in->control[i];
+    }
+}
+
 /* Up to `count` buffers in one call; -2 when the system has no such call. */
 static int cci__udp_take_many(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx, int count) {
     cci__udp_in *in = &l->in;
+    const unsigned short room = s->tells ? (unsigned short)sizeof in->control[0] : 0;
     int i, n = count < CCI__UDP_IN_MESSAGES ? count : CCI__UDP_IN_MESSAGES;
     for (i = 0; i < n; i++) {
         struct msghdr *h = &in->message[i].header;
         in->piece[i].iov_base = rx[i].data;
         in->piece[i].iov_len = rx[i].capacity;
-        h->msg_name = &in->from[i];
         h->msg_namelen = sizeof in->from[i];
-        h->msg_iov = &in->piece[i];
-        h->msg_iovlen = 1;
-        if (s->coalesces) {
-            h->msg_control = &in->control[i];
-            h->msg_controllen = sizeof in->control[i];
-        }
+        h->msg_controllen = room;
     }
     l->system_calls++;
     n = (int)syscall(SYS_recvmmsg, s->fd, in->message, n, 0, NULL);
@@ -3360,7 +3413,17 @@ static int cci__udp_join_members(cci__udp_link *l) {
 }
 #endif
 
-/* Buffers and offloads of the bound sockets; returns the receive buffer of the smaller one. */
+#if CCI__UDP_LINUX
+/* From now on the codepoint of each datagram is told; 0 when it can't be, or can't be set. */
+static int cci__udp_tell_codepoints(cci__udp_socket *s) {
+    int one = 1, v4 = s->family == 4;
+    s->tells = setsockopt(s->fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? CCI__UDP_IP_RECVTOS : CCI__UDP_IPV6_RECVTCLASS,
+                          &one, sizeof one) == 0;
+    return s->tells && cci__udp_mark(s, 2) && cci__udp_mark(s, 0);
+}
+#endif
+
+/* Buffers, offloads and ECN of the bound sockets; returns the receive buffer of the smaller one. */
 static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
     uint32_t smallest = UINT32_MAX;
     int forced_rcv = -1, forced_snd = -1, i;
@@ -3370,6 +3433,7 @@ static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
 #endif
 #if CCI__UDP_LINUX
     l->gso = l->gro = l->mmsg = l->device.offload;
+    l->ecn = (int)l->device.ecn;
 #endif
     for (i = 0; i < 2; i++) {
         int fd = l->socket[i].fd;
@@ -3386,6 +3450,7 @@ static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
             l->gso = setsockopt(fd, CCI__UDP_SOL_UDP, CCI__UDP_SEGMENT, &zero, sizeof zero) == 0;
             l->gro &= setsockopt(fd, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &zero, sizeof zero) == 0; /* there? */
         }
+        l->ecn = l->ecn && cci__udp_tell_codepoints(&l->socket[i]);
 #endif
     }
     return smallest;
@@ -3417,6 +3482,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->forked = cci__udp_forked;
     info->refused = cci__udp_refused;
     info->crc = d->crc;
+    info->ecn = (uint32_t)l->ecn;
     info->is_shared = (uint32_t)l->share.is_on;
     info->index_base = l->share.member << CCI__UDP_MEMBER_SHIFT;
     info->probe_idle_s = d->probe_idle_s;
@@ -3471,6 +3537,9 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
     if (!l) return CCI_ENOMEM;
     memset(l, 0, sizeof *l);
     memcpy(&l->device, cci_device_data(device), sizeof l->device);
+#if CCI__UDP_LINUX && defined(SYS_recvmmsg)
+    cci__udp_prepare_in(&l->in);
+#endif
     l->wants_handle = want_os_handle;
     for (i = 0; i < CCI__UDP_SOCKETS; i++) l->socket[i].fd = -1;
     l->scout.fd = -1;

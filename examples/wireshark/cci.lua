@@ -139,6 +139,7 @@ kind("Frame", 18, "DENIED", "8", "R")
 kind("Frame", 19, "ATOMIC", "48", "R")
 kind("Frame", 32, "CHALLENGE", "16", "R U")
 kind("Frame", 33, "RESPONSE", "16", "R U")
+kind("Frame", 34, "MARKS", "16", "R")
 
 layout("Part", "ACK_RANGE", {
     {"gap", 0, "2", "1..65535", "so many numbers below the range before have not arrived"},
@@ -463,6 +464,14 @@ layout("Frame", "RESPONSE", {
     {"bits", 8, "8", "any", "of the last CHALLENGE"},
 })
 
+layout("Frame", "MARKS", {
+    {"type", 0, "1", "34", ""},
+    {"reserved_1", 1, "3", "0", ""},
+    {"ect0", 4, "4", "any", "packets that came with ECT(0), modulo 2^32"},
+    {"ect1", 8, "4", "any", "packets that came with ECT(1)"},
+    {"ce", 12, "4", "any", "packets that came with CE"},
+})
+
 layout("Packet", "SEALED", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "1, 3..7, 9..11", "of the packet"},
@@ -542,6 +551,7 @@ local summaries = {
     SKIP = function(f) return ("seq=%d"):format(f.sequence) end,
     CHALLENGE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
     RESPONSE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
+    MARKS = function(f) return ("ect0=%d ect1=%d ce=%d"):format(f.ect0, f.ect1, f.ce) end,
     VOID = function(f) return ("seq=%d count=%d"):format(f.sequence, f.count + f.flags % 2) end,
     TAKEN = function(f) return ("base=%d and %d ranges above"):format(f.base, f.count) end,
     NACK = function(f) return ("seq=%d reason=%d"):format(f.sequence, f.reason) end,

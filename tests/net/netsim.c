@@ -39,6 +39,7 @@ typedef struct measurement {
     uint64_t late_us;                           /* of a share of the packets, at most */
     uint32_t late_per_million, calls_per_second; /* 0: our sender's program sleeps on its handle */
     uint32_t queue_percent, flows, newreno, cubic, buffers;
+    int has_codel, ecn; /* CoDel keeps the queues short; our endpoints use codepoints */
     enum kind kind;
     double warm_up_s, seconds;
     double send_timeout_s; /* 0: the default */
@@ -51,7 +52,8 @@ typedef struct result {
     uint32_t count;
     double total, jain;
     double used, queue; /* shares of the bottleneck's rate and of its queue, on average */
-    double dropped;     /* share of the packets that the queue had no room for */
+    double dropped;     /* share of the packets that the queue dropped */
+    double marked;      /* share of those that it marked instead */
     uint64_t again;     /* packets that ours sent once more */
     uint64_t lost;      /* packets that the path lost on the way to the right */
     uint32_t pings;
@@ -264,6 +266,8 @@ static void set_up(const measurement_t *m) {
     call_period_ns = m->calls_per_second == 0 ? 0 : NET_S / m->calls_per_second;
     net.buffers = m->buffers;
     net.congestion = m->congestion;
+    net.ecn = (uint32_t)m->ecn;
+    net.line[NET_LEFT].has_codel = net.line[NET_RIGHT].has_codel = m->has_codel;
     memset(&setup, 0, sizeof setup);
     setup.random = seeded_random;
     setup.transports = net_transports;
@@ -330,6 +334,7 @@ static result_t measure(const measurement_t *m) {
         r.used = (double)line->bytes / m->seconds / (double)line->bytes_per_second;
         r.queue = line->packets == 0 ? 0 : line->queued_bytes / (double)line->packets / (double)line->queue_bytes;
         r.dropped = line->packets == 0 ? 0 : (double)line->dropped / (double)line->packets;
+        r.marked = line->packets == 0 ? 0 : (double)line->marked / (double)line->packets;
         r.again = sent_again() - again;
         r.lost = line->lost + line->dropped;
         r.pings = ping_count;
@@ -351,7 +356,7 @@ static double percentile_ns(double share) {
     return (double)pings_ns[(uint32_t)((double)(ping_count - 1) * share)];
 }
 
-static const measurement_t usual = {1, 100, 4000, 0, 0, 0, 0, 0, 100, 1, 0, 0, 4096, STREAM_RO, 2, 10, 0, NULL, NULL};
+static const measurement_t usual = {1, 100, 4000, 0, 0, 0, 0, 0, 100, 1, 0, 0, 4096, 0, 0, STREAM_RO, 2, 10, 0, NULL, NULL};
 
 /* ---- one measurement by hand --------------------------------------------------------------------------------------------- */
 
@@ -757,6 +762,62 @@ static void test_deep_queue(void **state) {
     }
 }
 
+/* A queue that marks packets loses none of ours, and delays them no more than one that drops. */
+static void test_codel(void **state) {
+    static const uint32_t rtts_us[] = {5000, 20000, 60000, 150000};
+    static const enum kind kinds[] = {STREAM_RO, STREAM_RU, WRITES};
+    uint32_t i, k;
+    (void)state;
+    for (i = 0; i < sizeof rtts_us / sizeof rtts_us[0]; i++) {
+        for (k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+            measurement_t m = path(kinds[k], 100, rtts_us[i]);
+            double with = 0, without = 0;
+            m.queue_percent = 1000;
+            m.has_codel = 1;
+            m.warm_up_s = 5;
+            m.seconds = 20;
+            for (m.seed = 1; m.seed <= 3; m.seed++) {
+                result_t r;
+                m.ecn = 0;
+                r = measure(&m);
+                without += r.used / 3;
+                assert_true(r.dropped > 0 && r.again > 0);
+                m.ecn = 1;
+                r = measure(&m);
+                with += r.used / 3;
+                assert_true(r.marked > 0);
+                assert_true(r.dropped == 0 && r.again == 0);
+                assert_true(r.queue * 10 * (double)rtts_us[i] < 15000); /* microseconds, on average */
+            }
+            printf("CoDel, kind %d, %3.0f ms: used %.3f of the line where it drops, %.3f where it marks\n", (int)kinds[k],
+                   (double)rtts_us[i] / 1e3, without, with);
+            assert_true(with >= 0.9 && with > without - 0.02);
+        }
+    }
+}
+
+/* Beside flows that know no ECN, ours take no more for it. */
+static void test_codel_shared(void **state) {
+    static const uint32_t cubics[] = {1, 4, 16};
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < sizeof cubics / sizeof cubics[0]; i++) {
+        measurement_t m = path(STREAM_RO, 100, 20000);
+        double share = 0;
+        m.queue_percent = 1000;
+        m.has_codel = m.ecn = 1;
+        m.cubic = cubics[i];
+        m.warm_up_s = 10;
+        m.seconds = 60;
+        for (m.seed = 1; m.seed <= MANY_SEEDS; m.seed++) {
+            result_t r = measure(&m);
+            share += r.goodput[0] / ((r.total - r.goodput[0]) / cubics[i]) / MANY_SEEDS;
+        }
+        printf("CoDel, beside %2u CUBIC-like flows without ECN: %.2f times the share of one\n", (unsigned)cubics[i], share);
+        assert_true(share >= 0.5 && share <= 2);
+    }
+}
+
 /* What drops without queueing limits by dropping. */
 static void test_shallow_queue(void **state) {
     measurement_t m = path(STREAM_RO, 100, 20000);
@@ -984,6 +1045,8 @@ static int test_all(void) {
         NAMED(test_chance, "up to 2 % lost by chance leave 0.9 of a line of one's own"),
         NAMED(test_much_chance, "from 5 % on the rate falls step by step"),
         NAMED(test_deep_queue, "a deep queue is not filled"),
+        NAMED(test_codel, "a queue that marks rather than drops loses none of ours, and the line is used"),
+        NAMED(test_codel_shared, "beside CUBIC-like flows without ECN ours has half to twice the rate of one of them"),
         NAMED(test_shallow_queue, "a path that drops without queueing is not flooded"),
         NAMED(test_late_messages, "messages keep 0.9 of the rate where packets come late by up to half a round trip"),
         NAMED(test_late_writes, "writes do so too"),

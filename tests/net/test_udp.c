@@ -206,7 +206,7 @@ static void a_key_that_is_not_known_or_a_bad_value_fails_init_and_names_line_and
         "speed = 3",           "port = 0",           "port = 65536",        "port = http",      "mtu = 575",
         "mtu = 65536",         "mtu = 1500x",        "mtu =",               "mtu = -1",         "mtu = 99999999999999999999",
         "max_send_size = 255", "send_buf_count = 0", "recv_buf_count = 0",  "send_timeout = 0", "send_timeout = 4294967296",
-        "rcvbuf = 4095",       "sndbuf = 2G",        "progress = fast",     "crc = 2",          "ttl = 0",
+        "rcvbuf = 4095",       "sndbuf = 2G",        "progress = fast",     "crc = 2",          "ttl = 0",           "ecn = 2",
         "hops = 256",          "offload = maybe",    "congestion = no-one", "congestion =",     "ip = 300.1.1.1",
         "mac = 1:2",           "interface =",        "recv_buf_count = 1K", "ip = ::1::",
     };
@@ -227,7 +227,8 @@ static void the_ends_of_each_range_are_taken(void **state) {
         "port = 65535",         "mtu = 576",           "mtu = 65535",         "max_send_size = 256",    "max_send_size = 65472",
         "send_buf_count = 1",   "recv_buf_count = 1",  "send_timeout = 1",    "send_timeout = 4294967295", "rcvbuf = 4K",
         "sndbuf = 1G",          "progress = poll",     "progress = thread",   "crc = 0",                "crc = 1",
-        "ttl = 255",            "hops = 1",            "offload = on",        "offload = off",
+        "ttl = 255",            "hops = 1",            "offload = on",        "offload = off",          "ecn = 0",
+        "ecn = 1",
         "send_buf_count = 65536", "recv_buf_count = 65536", "ip = 127.0.0.1", "rcvbuf = 1M",            "ip = ::1",
     };
     size_t i;
@@ -407,7 +408,7 @@ static void an_endpoint_without_traffic_takes_no_more_memory_than_the_manual_say
 enum { BURST = 200 };
 
 /* Enough messages at once that all that the kernel offers for many is tried. */
-static void burst_to_itself(cci_endpoint_t *endpoint) {
+static cci_connection_t *burst_to_itself(cci_endpoint_t *endpoint) {
     cci_connection_t *connection = NULL;
     cci_event_t *event;
     uint32_t i, sent = 0, received = 0;
@@ -438,10 +439,11 @@ static void burst_to_itself(cci_endpoint_t *endpoint) {
         assert_int_equal(cci_return_event(event), CCI_SUCCESS);
     }
     alarm(0);
+    return connection;
 }
 
-/* Refuses a call with an error from now on; of setsockopt one option for UDP alone. 0: the system has no such filters. */
-static int lose(long call, int option, int error) {
+/* Refuses a call with an error from now on; of setsockopt one option of a level alone. 0: the system has no such filters. */
+static int lose(long call, int level, int option, int error) {
     const union {
         uint32_t word;
         uint8_t bytes[4];
@@ -451,7 +453,7 @@ static int lose(long call, int option, int error) {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 5),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument + 8),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CCI__UDP_SOL_UDP, 0, 3),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)level, 0, 3),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument + 16),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)option, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
@@ -471,33 +473,36 @@ static int lose(long call, int option, int error) {
 static const struct older {
     const char *lacks;
     long call;
-    int option, error;
+    int level, option, error;
 } olders[] = {
-    {"sendmmsg", SYS_sendmmsg, 0, ENOSYS},
-    {"recvmmsg", SYS_recvmmsg, 0, ENOSYS},
+    {"sendmmsg", SYS_sendmmsg, 0, 0, ENOSYS},
+    {"recvmmsg", SYS_recvmmsg, 0, 0, ENOSYS},
 #ifdef SYS_epoll_pwait2
-    {"epoll_pwait2", SYS_epoll_pwait2, 0, ENOSYS},
+    {"epoll_pwait2", SYS_epoll_pwait2, 0, 0, ENOSYS},
 #endif
 #ifdef SYS_setsockopt
-    {"UDP_SEGMENT", SYS_setsockopt, CCI__UDP_SEGMENT, ENOPROTOOPT},
-    {"UDP_GRO", SYS_setsockopt, CCI__UDP_GRO, ENOPROTOOPT},
+    {"UDP_SEGMENT", SYS_setsockopt, CCI__UDP_SOL_UDP, CCI__UDP_SEGMENT, ENOPROTOOPT},
+    {"UDP_GRO", SYS_setsockopt, CCI__UDP_SOL_UDP, CCI__UDP_GRO, ENOPROTOOPT},
+    {"IP_TOS", SYS_setsockopt, IPPROTO_IP, CCI__UDP_IP_TOS, ENOPROTOOPT},
+    {"IP_RECVTOS", SYS_setsockopt, IPPROTO_IP, CCI__UDP_IP_RECVTOS, ENOPROTOOPT},
 #endif
 };
 static const struct older *lives_on; /* this process does */
 
 /* In a process of its own: the link finds out and does without. */
 static void all_works_without_it(void **state) {
-    cci_endpoint_t *endpoint = endpoint_with("mtu = 1500\nprogress = poll");
+    cci_endpoint_t *endpoint = endpoint_with("mtu = 1500\nprogress = poll\necn = 1");
     const cci__udp_link *link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->base.handle;
     (void)state;
-    burst_to_itself(endpoint);
+    (void)burst_to_itself(endpoint);
     assert_int_equal(link->mmsg, strstr(lives_on->lacks, "mmsg") == NULL);
     assert_int_equal(link->gso, strcmp(lives_on->lacks, "UDP_SEGMENT") != 0);
     assert_int_equal(link->gro, strcmp(lives_on->lacks, "UDP_GRO") != 0);
+    assert_int_equal(link->ecn, strstr(lives_on->lacks, "TOS") == NULL);
     end(NULL);
     endpoint = endpoint_with("mtu = 1500\nprogress = thread");
     link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->base.handle;
-    burst_to_itself(endpoint);
+    (void)burst_to_itself(endpoint);
 #ifndef CCI_NO_THREADS
     while (CCI__UDP_LOAD(link->waiter.has_pwait2) != (strcmp(lives_on->lacks, "epoll_pwait2") != 0)) {
         (void)usleep(1000); /* the thread has not slept yet */
@@ -553,6 +558,72 @@ static uint16_t port_of(const cci__udp_socket *from) {
     assert_int_equal(own.any.sa_family, from->family == 4 ? AF_INET : AF_INET6);
     return from->family == 4 ? own.v4.sin_port : own.v6.sin6_port;
 }
+
+#if CCI__UDP_LINUX
+/* Links of two endpoints, over both families, one datagram at a time and many that the system puts together. */
+static void a_datagram_brings_the_codepoint_that_it_was_sent_with(void **state) {
+    cci_endpoint_t *ends[2];
+    cci__udp_link *from, *to;
+    int turn, v6;
+    (void)state;
+    ends[0] = endpoint_with("ecn = 1");
+    assert_int_equal(cci_create_endpoint(NULL, 0, &ends[1], NULL), CCI_SUCCESS);
+    from = (cci__udp_link *)((cci__dgram_t *)(void *)ends[0])->base.handle;
+    to = (cci__udp_link *)((cci__dgram_t *)(void *)ends[1])->base.handle;
+    assert_int_equal(((cci__dgram_t *)(void *)ends[0])->base.info.ecn, 1);
+    for (turn = 0; turn < 80; turn++) {
+        static uint8_t bytes[64], memory[16][65536];
+        cci_link_addr_t address;
+        cci_link_tx_t tx[16];
+        cci_link_rx_t rx[16];
+        int count = turn < 20 ? 1 : 16, i, got, tries = 0;
+        uint32_t came = 0, codepoint = turn % 3 ? 2 : 0;
+        v6 = turn / 3 % 2;
+        if (to->of_family[v6] == NULL) continue;
+        cci__udp_make_addr(&address, v6 ? 6 : 4, v6 ? to->interface_.v6 : to->interface_.v4, ntohs(port_of(to->of_family[v6])),
+                           v6 ? to->interface_.v6_scope : 0);
+        memset(tx, 0, sizeof tx);
+        for (i = 0; i < count; i++) {
+            tx[i].to = &address;
+            tx[i].length = tx[i].piece[0].length = sizeof bytes;
+            tx[i].piece[0].data = bytes;
+            tx[i].piece_count = 1;
+            tx[i].codepoint = codepoint;
+            rx[i].data = memory[i];
+            rx[i].capacity = sizeof memory[i];
+        }
+        assert_int_equal(cci__udp_send(from, tx, count), count);
+        while (came < (uint32_t)count * sizeof bytes) {
+            assert_true(++tries < 20000000);
+            got = cci__udp_receive(to, rx, count);
+            for (i = 0; i < got; i++) {
+                came += rx[i].length;
+                assert_int_equal(rx[i].codepoint, codepoint);
+            }
+        }
+    }
+    assert_int_equal(to->socket[0].coalesces, 1);
+    end(NULL);
+    ends[0] = endpoint_with(""); /* without being asked: none */
+    assert_int_equal(((cci__dgram_t *)(void *)ends[0])->base.info.ecn, 0);
+    assert_int_equal(socket_option(ends[0], 4, IPPROTO_IP, CCI__UDP_IP_RECVTOS), 0);
+}
+
+/* Both ends of a connection count, and the sender is told. */
+static void a_connection_marks_and_counts_what_it_sends_when_asked_to(void **state) {
+    static const char *const lines[] = {"ecn = 1", "mtu = 1500\necn = 1", "ecn = 0"};
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        cci_connection_t *connection = burst_to_itself(endpoint_with(lines[i]));
+        const cci_rel_t *rel = &((const cci__dconn_t *)(const void *)connection)->active->rel;
+        assert_int_equal(rel->codepoint, i < 2 ? 2 : 0);
+        assert_int_equal(rel->ecn.total > 0, i < 2);
+        assert_int_equal(rel->ecn.marked, 0);
+        end(NULL);
+    }
+}
+#endif
 
 /* Whichever address the device is chosen by: peers of the other family are reached too, from the same port. */
 static void both_families_have_a_socket_whichever_is_the_main_one(void **state) {
@@ -748,6 +819,8 @@ int main(int argc, char **argv) {
         TEST(without_the_other_family_all_else_works),
 #if CCI__UDP_LINUX
         TEST(without_news_of_the_interface_all_else_works),
+        TEST(a_datagram_brings_the_codepoint_that_it_was_sent_with),
+        TEST(a_connection_marks_and_counts_what_it_sends_when_asked_to),
 #endif
         TEST(what_the_system_refuses_is_told_by_a_status_of_ours),
         TEST(an_address_where_nobody_receives_is_named_in_the_log_once_and_asked_to_the_end),
@@ -763,7 +836,7 @@ int main(int argc, char **argv) {
     for (i = 0; argc > 1 && i < sizeof olders / sizeof olders[0]; i++) {
         if (strcmp(argv[1], olders[i].lacks) == 0) {
             lives_on = &olders[i];
-            return lose(lives_on->call, lives_on->option, lives_on->error)
+            return lose(lives_on->call, lives_on->level, lives_on->option, lives_on->error)
                        ? cmocka_run_group_tests_name(argv[1], elsewhere, NULL, NULL)
                        : 77;
         }

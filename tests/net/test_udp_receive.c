@@ -43,6 +43,7 @@ enum { SOCKETS = 3, MOST = 4000, CAPACITY = 3000, BUFFERS = 40 };
 typedef struct datagram {
     uint32_t length;
     int peer;
+    uint32_t codepoint;
 } datagram_t;
 
 static struct queue {
@@ -50,7 +51,7 @@ static struct queue {
     datagram_t datagram[MOST];
     int came, taken; /* into the queue, and out of it by the system's calls */
     int told;        /* by the link */
-    int coalesces, oldest;
+    int coalesces, tells, oldest;
 } queues[SOCKETS];
 
 static int is_played, call_count, has_many, may_coalesce, next_error, calls_until_error, log_count;
@@ -88,7 +89,8 @@ static socklen_t name_peer(const struct queue *q, int peer, cci__udp_sockaddr *t
     return sizeof to->v4;
 }
 
-/* What one buffer gets; the bytes that it would have needed, 0 for nothing. With *segment several may lie side by side. */
+/* What one buffer gets; the bytes that it would have needed, 0 for nothing. With *segment several of one codepoint may lie side by
+ * side. */
 static size_t fill(struct queue *q, uint8_t *bytes, size_t capacity, cci__udp_sockaddr *from, uint32_t *segment) {
     const datagram_t *first = &q->datagram[q->taken];
     size_t length = 0;
@@ -106,6 +108,7 @@ static size_t fill(struct queue *q, uint8_t *bytes, size_t capacity, cci__udp_so
         q->taken++;
         if (d->length < size) break; /* a shorter one is the last */
     } while (segment && q->coalesces && q->taken < q->came && q->datagram[q->taken].peer == first->peer &&
+             q->datagram[q->taken].codepoint == first->codepoint &&
              q->datagram[q->taken].length <= size && length + q->datagram[q->taken].length < capacity + 700 && below(8) > 0);
     if (segment && n > 1) *segment = size;
     return length;
@@ -128,12 +131,28 @@ static ssize_t play_recvfrom(int fd, void *bytes, size_t length, int flags, stru
     assert_int_equal(flags, MSG_TRUNC);
     assert_int_equal(*size, sizeof(cci__udp_sockaddr));
     assert_false(q->coalesces); /* its datagrams would come side by side, and nobody would know */
+    assert_false(q->tells);     /* nor their codepoints */
     if (refuses(q)) return -1;
     return (ssize_t)fill(q, (uint8_t *)bytes, length, (cci__udp_sockaddr *)(void *)from, NULL);
 }
 
+/* Lays a control message behind those that are there. */
+static void tell(struct msghdr *m, size_t room, int level, int type, const void *value, size_t size) {
+    uint8_t *at = (uint8_t *)m->msg_control + m->msg_controllen;
+    struct cmsghdr c;
+    assert_true(m->msg_controllen + CMSG_SPACE(size) <= room);
+    memset(&c, 0, sizeof c);
+    c.cmsg_level = level;
+    c.cmsg_type = type;
+    c.cmsg_len = CMSG_LEN(size);
+    memcpy(at, &c, sizeof c);
+    memcpy(at + CMSG_LEN(0), value, size);
+    m->msg_controllen += CMSG_SPACE(size);
+}
+
 static size_t fill_message(struct queue *q, struct msghdr *m) {
-    uint32_t segment;
+    uint32_t segment, codepoint = q->datagram[q->taken].codepoint;
+    size_t room = m->msg_controllen;
     size_t capacity = m->msg_iov[0].iov_len, needed;
     assert_int_equal(m->msg_iovlen, 1);
     assert_int_equal(m->msg_namelen, sizeof(cci__udp_sockaddr));
@@ -143,13 +162,15 @@ static size_t fill_message(struct queue *q, struct msghdr *m) {
     m->msg_controllen = 0;
     if (segment > 0) {
         int size = (int)segment;
-        struct cmsghdr *c;
-        m->msg_controllen = CMSG_SPACE(sizeof size);
-        c = CMSG_FIRSTHDR(m);
-        c->cmsg_level = CCI__UDP_SOL_UDP;
-        c->cmsg_type = CCI__UDP_GRO;
-        c->cmsg_len = CMSG_LEN(sizeof size);
-        memcpy(CMSG_DATA(c), &size, sizeof size);
+        tell(m, room, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &size, sizeof size);
+    }
+    if (q->tells && needed > 0) {
+        uint8_t byte = (uint8_t)(codepoint | 0xb8);
+        int tclass = byte;
+        if (q == &queues[1])
+            tell(m, room, IPPROTO_IPV6, CCI__UDP_IPV6_TCLASS, &tclass, sizeof tclass);
+        else
+            tell(m, room, IPPROTO_IP, CCI__UDP_IP_TOS, &byte, sizeof byte);
     }
     return needed < capacity ? needed : capacity;
 }
@@ -214,14 +235,18 @@ static int begin(void **state) {
     int i;
     (void)state;
     memset(&setup, 0, sizeof setup);
-    setup.config = "[it]\ntransport = udp\ninterface = lo\n";
+    setup.config = "[it]\ntransport = udp\ninterface = lo\necn = 1\n";
     setup.log = count_log;
     if (cci_setup(&setup) != CCI_SUCCESS || cci_init(CCI_ABI_VERSION, 0, &caps) != CCI_SUCCESS) return -1;
     if (cci_create_endpoint(NULL, 0, &endpoint, NULL) != CCI_SUCCESS) return -1;
     the_link = (cci__udp_link *)((cci__dgram_t *)(void *)endpoint)->base.handle;
     memset(queues, 0, sizeof queues);
     memset(&the_group, 7, sizeof the_group);
-    for (i = 0; i < SOCKETS; i++) queues[i].fd = i < 2 ? the_link->socket[i].fd : 100000;
+    for (i = 0; i < SOCKETS; i++) {
+        queues[i].fd = i < 2 ? the_link->socket[i].fd : 100000;
+        queues[i].tells = the_link->socket[i].tells;
+    }
+    assert_int_equal(queues[0].tells, 1);
     if (queues[1].fd < 0) queues[1].fd = the_link->socket[1].fd = 100001;
     the_link->socket[2].fd = queues[2].fd;
     the_link->socket[2].group = the_group;
@@ -244,6 +269,7 @@ static void arrive(int slot, uint32_t length, int peer) {
     struct queue *q = &queues[slot];
     assert_true(q->came < MOST);
     q->datagram[q->came].length = length;
+    q->datagram[q->came].codepoint = q->tells && below(4) == 0 ? below(4) : 2;
     q->datagram[q->came++].peer = peer;
 }
 
@@ -267,6 +293,7 @@ static void check(const cci_link_rx_t *rx) {
         }
         q->told++;
         assert_int_equal(length, q->datagram[number].length);
+        assert_int_equal(rx->codepoint, q->tells ? q->datagram[number].codepoint : 0);
         for (i = 0; i < length; i++) assert_int_equal(rx->data[at + i], byte_of(slot, number, i));
         (void)name_peer(q, q->datagram[number].peer, &system);
         cci__udp_from_system(&from, &system);

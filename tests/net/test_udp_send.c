@@ -16,10 +16,12 @@
 static long play_call(long number, ...);
 static ssize_t play_sendmsg(int fd, const struct msghdr *message, int flags);
 static ssize_t play_sendto(int fd, const void *bytes, size_t length, int flags, const struct sockaddr *to, socklen_t size);
+static int play_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 
 #define syscall(...) play_call(__VA_ARGS__)
 #define sendmsg(fd, message, flags) play_sendmsg(fd, message, flags)
 #define sendto(fd, bytes, length, flags, to, size) play_sendto(fd, bytes, length, flags, to, size)
+#define setsockopt(fd, level, name, value, size) play_setsockopt(fd, level, name, value, size)
 #define CCI_IMPLEMENTATION
 #include "cci_udp.h"
 
@@ -27,6 +29,7 @@ static ssize_t play_sendto(int fd, const void *bytes, size_t length, int flags, 
 #undef syscall
 #undef sendmsg
 #undef sendto
+#undef setsockopt
 
 #include <setjmp.h>
 
@@ -43,6 +46,7 @@ typedef struct datagram {
     uint32_t first, last; /* words of its contents */
     uint16_t port;
     int family;
+    int codepoint;
 } datagram_t;
 
 static int is_played;
@@ -52,6 +56,8 @@ static uint64_t random_state = 1;
 static uint32_t fails_of_1000; /* how often a call is refused */
 static int only_error;         /* 0: whatever it is */
 static int takes_all;          /* of several messages, as long as nothing is refused */
+static int codepoint[2];       /* of the sockets of both families */
+static int option_count;       /* times that one was set */
 
 static uint32_t below(uint32_t n) {
     random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -65,6 +71,7 @@ static void record(const uint8_t *bytes, size_t length, const struct sockaddr *t
     memcpy(&d->first, bytes, 4);
     memcpy(&d->last, bytes + length - 4, 4);
     d->family = to->sa_family == AF_INET ? 4 : 6;
+    d->codepoint = codepoint[d->family == 6];
     d->port = to->sa_family == AF_INET ? ((const struct sockaddr_in *)(const void *)to)->sin_port
                                        : ((const struct sockaddr_in6 *)(const void *)to)->sin6_port;
 }
@@ -121,6 +128,16 @@ static ssize_t play_sendto(int fd, const void *bytes, size_t length, int flags, 
     return (ssize_t)length;
 }
 
+static int play_setsockopt(int fd, int level, int name, const void *value, socklen_t size) {
+    int v6 = level == IPPROTO_IPV6;
+    if ((v6 && name == CCI__UDP_IPV6_TCLASS) || (level == IPPROTO_IP && name == CCI__UDP_IP_TOS)) {
+        assert_int_equal(size, sizeof(int));
+        codepoint[v6] = *(const int *)value;
+        option_count++;
+    }
+    return setsockopt(fd, level, name, value, size);
+}
+
 static long play_call(long number, ...) {
     va_list arguments;
     long a[6] = {0};
@@ -165,7 +182,7 @@ static int begin(void **state) {
     uint16_t i;
     (void)state;
     memset(&setup, 0, sizeof setup);
-    setup.config = "[it]\ntransport = udp\ninterface = lo\nmtu = 9100\n";
+    setup.config = "[it]\ntransport = udp\ninterface = lo\nmtu = 9100\necn = 1\n";
     setup.log = keep_log;
     log_text[0] = '\0';
     if (cci_setup(&setup) != CCI_SUCCESS || cci_init(CCI_ABI_VERSION, 0, &caps) != CCI_SUCCESS) return -1;
@@ -219,6 +236,7 @@ static void assert_is(int i, const datagram_t *d) {
     assert_int_equal(d->last, last);
     assert_int_equal(d->port, port);
     assert_int_equal(d->family, given[i].to->bytes[0]);
+    assert_int_equal(d->codepoint, given[i].codepoint);
 }
 
 /* Sends what was given, and checks that nothing is missing, twice, or out of order; the calls of the system that it took. */
@@ -237,6 +255,35 @@ static void give_many(int count, uint32_t length, int peer) {
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------------------ */
+
+static void each_datagram_leaves_with_its_codepoint_and_those_of_one_travel_together(void **state) {
+    int i, turn;
+    (void)state;
+    give_many(60, 1000, 0);
+    option_count = 0;
+    for (i = 0; i < 60; i++) given[i].codepoint = i < 20 ? 0 : i < 40 ? 2 : 0;
+    assert_int_equal(calls_for(60), 3);
+    assert_int_equal(message_count, 3);
+    assert_int_equal(option_count, 2); /* the socket knows it otherwise */
+    for (i = 0; i < 60; i++) given[i].codepoint = 2;
+    (void)calls_for(1);
+    assert_int_equal(option_count, 3);
+    for (turn = 0; turn < 20; turn++) assert_int_equal(calls_for(1 + turn % 2), 1);
+    assert_int_equal(option_count, 3);
+    for (turn = 0; turn < 200; turn++) {
+        int count = 1 + (int)below(MOST / 4), peer = 0;
+        uint32_t marks = 0;
+        for (i = 0; i < count; i++) {
+            if (below(8) == 0) peer = (int)below(the_link->of_family[1] ? 4 : 2);
+            if (below(8) == 0) marks = 2 * below(2);
+            give(i, 8 + 4 * below(3), peer, 1 + below(2));
+            given[i].codepoint = marks;
+        }
+        the_link->mmsg = turn % 3 != 0;
+        the_link->gso = turn % 4 != 0;
+        (void)calls_for(count);
+    }
+}
 
 static void datagrams_of_one_length_to_one_peer_are_one_message(void **state) {
     int v6;
@@ -430,6 +477,7 @@ static void an_offload_that_is_refused_is_not_tried_again(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(each_datagram_leaves_with_its_codepoint_and_those_of_one_travel_together),
         TEST(datagrams_of_one_length_to_one_peer_are_one_message),
         TEST(a_shorter_one_ends_a_message_and_a_longer_one_begins_another),
         TEST(each_peer_has_messages_of_its_own),

@@ -51,7 +51,7 @@ typedef struct net_packet {
     uint32_t to;      /* endpoint or TCP flow */
     uint32_t from;
     uint64_t number;  /* TCP */
-    uint32_t length;
+    uint32_t length, codepoint;
     struct net_packet *next;
     uint8_t bytes[1];
 } net_packet_t;
@@ -61,7 +61,11 @@ typedef struct net_line {
     uint64_t bytes_per_second, queue_bytes;
     uint32_t loss_per_million;
     uint64_t free_ns;
-    uint64_t packets, dropped, lost, bytes; /* since net_forget() */
+    int has_codel;                          /* the queue is kept short, by marks where packets allow it [RFC 8289] */
+    int is_dropping;                        /* CoDel's state, as there */
+    uint64_t above_ns, next_drop_ns;        /* 0: below the target */
+    uint32_t drop_count, count_before;
+    uint64_t packets, dropped, marked, lost, bytes; /* since net_forget() */
     double queued_bytes;                    /* sum of what each packet found */
 } net_line_t;
 
@@ -98,6 +102,7 @@ typedef struct net_state {
     uint32_t late_per_million;
     uint32_t buffers;       /* of an endpoint; 0: the default */
     const char *congestion; /* NULL: the default */
+    uint32_t ecn;           /* 1: endpoints that are opened use codepoints */
     net_line_t line[2];     /* from the left, from the right */
     uint64_t last_due_ns[2];
     net_endpoint_t **endpoint;
@@ -169,8 +174,42 @@ NET_FN net_packet_t *net_pop(void) {
 
 /* ---- the line ---------------------------------------------------------------------------------------------------------- */
 
-/* Sends `size` bytes over a line: 1, and when they arrive, or 0 if they never do. */
-NET_FN int net_cross(int side, uint32_t size, uint64_t *due_ns) {
+#define NET_CODEL_TARGET (5 * NET_MS)
+#define NET_CODEL_INTERVAL (100 * NET_MS)
+
+/* Does CoDel want to drop or mark the packet that leaves the queue at `start_ns` [RFC 8289 5]? As the line keeps the order of
+ * packets, this can be said when they come. */
+NET_FN int net_codel(net_line_t *line, uint64_t start_ns) {
+    int is_above = 0;
+    if (start_ns - net.now_ns < NET_CODEL_TARGET)
+        line->above_ns = 0;
+    else if (line->above_ns == 0)
+        line->above_ns = start_ns + NET_CODEL_INTERVAL;
+    else
+        is_above = start_ns >= line->above_ns;
+    if (!is_above) {
+        line->is_dropping = 0;
+        return 0;
+    }
+    if (line->is_dropping) {
+        if (start_ns < line->next_drop_ns)
+            return 0;
+        line->drop_count++;
+    } else {
+        uint32_t more = line->drop_count - line->count_before;
+        line->is_dropping = 1;
+        line->drop_count =
+            more > 1 && start_ns < line->next_drop_ns + 16 * (uint64_t)NET_CODEL_INTERVAL ? more : 1;
+        line->count_before = line->drop_count;
+        line->next_drop_ns = start_ns;
+    }
+    line->next_drop_ns += (uint64_t)((double)NET_CODEL_INTERVAL / sqrt((double)line->drop_count));
+    return 1;
+}
+
+/* Sends `size` bytes over a line: 1, and when they arrive, or 0 if they never do. *codepoint becomes 3, CE, on the way where
+ * the queue marks. */
+NET_FN int net_cross(int side, uint32_t size, uint32_t *codepoint, uint64_t *due_ns) {
     net_line_t *line = &net.line[side];
     uint64_t start_ns = line->free_ns > net.now_ns ? line->free_ns : net.now_ns;
     uint64_t queued = (uint64_t)((double)(start_ns - net.now_ns) * 1e-9 * (double)line->bytes_per_second);
@@ -181,6 +220,14 @@ NET_FN int net_cross(int side, uint32_t size, uint64_t *due_ns) {
     if (queued > line->queue_bytes + NET_TCP_PACKET) {
         line->dropped++;
         return 0;
+    }
+    if (line->has_codel && net_codel(line, start_ns)) {
+        if (*codepoint == 0) {
+            line->dropped++;
+            return 0;
+        }
+        *codepoint = 3;
+        line->marked++;
     }
     line->free_ns = start_ns + (uint64_t)((double)size * 1e9 / (double)line->bytes_per_second);
     line->bytes += size;
@@ -213,10 +260,11 @@ NET_FN net_packet_t *net_packet(int kind, uint32_t from, uint32_t to, uint32_t l
 NET_FN void net_tcp_output(net_tcp_t *tcp) {
     while ((double)tcp->in_flight + 1 <= tcp->window && tcp->next - tcp->oldest < NET_TCP_RING - 1) {
         uint64_t due_ns;
+        uint32_t codepoint = 0;
         tcp->sent_ns[tcp->next % NET_TCP_RING] = net.now_ns;
         tcp->state[tcp->next % NET_TCP_RING] = 1;
         tcp->in_flight++;
-        if (net_cross(NET_LEFT, NET_TCP_PACKET, &due_ns)) {
+        if (net_cross(NET_LEFT, NET_TCP_PACKET, &codepoint, &due_ns)) {
             net_packet_t *packet = net_packet(NET_TCP_DATA, 0, (uint32_t)(tcp - net_tcp), 0);
             packet->number = tcp->next;
             packet->due_ns = due_ns;
@@ -374,6 +422,7 @@ NET_FN int net_open(cci_device_t *device, const char *service, int want_os_handl
     info->send_buf_count = info->recv_buf_count = net.buffers;
     info->memory_limit = net.memory_limit;
     info->congestion = net.congestion;
+    info->ecn = net.ecn;
     *link = net_new_endpoint();
     info->os_handle = (int)net.endpoint_count;
     return CCI_SUCCESS;
@@ -391,10 +440,11 @@ NET_FN void net_close(void *link) {
 
 /* Sends a datagram of an endpoint, which is lost or will arrive. */
 NET_FN void net_transmit(const net_endpoint_t *endpoint, const cci_link_tx_t *tx) {
-    uint32_t piece, at = 0;
+    uint32_t piece, at = 0, codepoint = tx->codepoint;
     uint64_t due_ns;
     net_packet_t *packet;
-    if (tx->length > NET_MTU || endpoint->is_silent || !net_cross(endpoint->side, tx->length + NET_IP_UDP, &due_ns))
+    if (tx->length > NET_MTU || endpoint->is_silent ||
+        !net_cross(endpoint->side, tx->length + NET_IP_UDP, &codepoint, &due_ns))
         return;
     packet = net_packet(NET_DATAGRAM, endpoint->index, net_index_of(tx->to), tx->length);
     for (piece = 0; piece < tx->piece_count; piece++) {
@@ -403,6 +453,7 @@ NET_FN void net_transmit(const net_endpoint_t *endpoint, const cci_link_tx_t *tx
         memcpy(packet->bytes + at, tx->piece[piece].data, tx->piece[piece].length);
         at += tx->piece[piece].length;
     }
+    packet->codepoint = codepoint;
     packet->due_ns = due_ns;
     net_push(packet);
 }
@@ -424,6 +475,7 @@ NET_FN int net_receive(void *link, cci_link_rx_t *rx, int count) {
         rx[filled].length = rx[filled].segment = packet->length;
         net_address_of(packet->from, &rx[filled].from);
         rx[filled].is_group = 0;
+        rx[filled].codepoint = packet->codepoint;
         filled++;
         free(packet);
     }
@@ -526,8 +578,9 @@ NET_FN void net_arrive(net_packet_t *packet) {
         net_queue(endpoint);
     } else if (packet->kind == NET_TCP_DATA) {
         uint64_t due_ns;
+        uint32_t codepoint = 0;
         net_tcp[packet->to].delivered += NET_TCP_PAYLOAD;
-        if (net_cross(NET_RIGHT, NET_TCP_ACK, &due_ns)) {
+        if (net_cross(NET_RIGHT, NET_TCP_ACK, &codepoint, &due_ns)) {
             net_packet_t *answer = net_packet(NET_TCP_ACKNOWLEDGEMENT, 0, packet->to, 0);
             answer->number = packet->number;
             answer->due_ns = due_ns;
@@ -625,7 +678,7 @@ NET_FN void net_forget(void) {
     int i;
     for (i = 0; i < 2; i++) {
         net_line_t *line = &net.line[i];
-        line->packets = line->dropped = line->lost = line->bytes = 0;
+        line->packets = line->dropped = line->marked = line->lost = line->bytes = 0;
         line->queued_bytes = 0;
     }
 }

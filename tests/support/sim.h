@@ -52,7 +52,7 @@ typedef struct sim_datagram {
     cci_link_addr_t to;
     struct sim_datagram *next;
     uint32_t length;
-    uint32_t is_group;
+    uint32_t is_group, codepoint;
     uint8_t bytes[1];
 } sim_datagram_t;
 
@@ -80,6 +80,8 @@ typedef struct sim_state {
     uint64_t delay_ns;            /* one way */
     uint64_t jitter_ns;           /* added to it, up to */
     uint32_t mtu;                 /* of the device; larger datagrams can't be sent */
+    uint32_t ecn;                 /* as in cci_link_info_t */
+    uint32_t mark_per_mille;      /* so many datagrams with ECT(0) get CE */
     uint32_t path_mtu;            /* 0 or: larger datagrams vanish on the way */
     uint32_t base_mtu;            /* as in cci_link_info_t */
     uint32_t noise_per_mille;     /* so many datagrams are followed by a mutilated copy of themselves */
@@ -430,6 +432,7 @@ SIM_FN int sim_open(cci_device_t *device, const char *service, int want_os_handl
     endpoint->wake_ns = UINT64_MAX;
     info->mtu = sim.mtu;
     info->base_mtu = sim.base_mtu;
+    info->ecn = sim.ecn;
     info->crc = sim.crc;
     info->memory_limit = sim.memory_limit;
     info->probe_idle_s = sim.probe_idle_s;
@@ -502,6 +505,7 @@ SIM_FN int sim_send(void *link, const cci_link_tx_t *tx, int count) {
         datagram->from = endpoint->address;
         datagram->to = *tx[i].to;
         datagram->is_group = tx[i].to->bytes[0] == 2;
+        datagram->codepoint = tx[i].codepoint != 0 && sim_happens(sim.mark_per_mille) ? 3 : tx[i].codepoint;
         sim.sent_count++;
         sim.sent_bytes += at;
         sim.now_ns += sim.tick_ns;
@@ -539,6 +543,7 @@ SIM_FN int sim_receive(void *link, cci_link_rx_t *rx, int count) {
             rx[filled].from = datagram->from;
             rx[filled].group = datagram->to;
             rx[filled].is_group = datagram->is_group;
+            rx[filled].codepoint = datagram->codepoint;
             filled++;
         } else {
             sim.oversized_count++;

@@ -88,9 +88,12 @@ typedef struct side {
 typedef struct flying {
     uint64_t at_ns;
     side_t *to;
-    uint32_t number;
+    uint32_t number, codepoint;
     buf_t *buf;
 } flying_t;
+
+/* What the path makes of the codepoints of ECN: nothing; CE of each ECT(0), or of one in so many; none; ECT(1). */
+enum { MARKS_NOTHING, MARKS_ALL, MARKS_SOME, MARKS_AWAY, MARKS_OTHER };
 
 typedef struct world {
     side_t side[2];
@@ -98,6 +101,8 @@ typedef struct world {
     uint32_t lose, repeat, reorder; /* of 256 */
     uint64_t delay_ns;
     uint32_t path_mtu;
+    int marks;
+    uint32_t mark_every, codepoint, reports; /* codepoint: of the packet that leaves */
     int down;      /* all is lost */
     int idle;      /* what is said to cci_rel_output() */
     uint32_t in_place; /* packets that lay in the pool as they left */
@@ -365,6 +370,11 @@ static void fly(world_t *w, side_t *to, buf_t *buf, uint32_t number, uint64_t at
     w->flying[w->flying_count].at_ns = at_ns;
     w->flying[w->flying_count].to = to;
     w->flying[w->flying_count].number = number;
+    w->flying[w->flying_count].codepoint = w->codepoint;
+    if (w->codepoint == 2 && w->marks == MARKS_AWAY) w->flying[w->flying_count].codepoint = 0;
+    if (w->codepoint == 2 && w->marks == MARKS_OTHER) w->flying[w->flying_count].codepoint = 1;
+    if (w->codepoint == 2 && (w->marks == MARKS_ALL || (w->marks == MARKS_SOME && number % w->mark_every == 0)))
+        w->flying[w->flying_count].codepoint = 3;
     w->flying[w->flying_count++].buf = buf;
 }
 
@@ -402,6 +412,10 @@ static void transmit(side_t *s, const cci_rel_packet_t *packet) {
     assert_true(length <= MTU_MAX);
     if (packet->sent && !packet->sent->is_probe) assert_true(length <= cci__max32(s->rel.mtu, 40));
     w->packets++;
+    w->codepoint = packet->codepoint;
+    if (packet->head_length >= CCI_REL_HEADER + 16 && packet->head[packet->head_length - 16] == CCI__FRAME_MARKS &&
+        !packet->sent && packet->body_length == 0)
+        w->reports++;
     if (length > w->path_mtu) {
         w->big++;
         return;
@@ -458,6 +472,7 @@ static void arrivals(world_t *w) {
         }
         w->flying_count--;
         memmove(&w->flying[i], &w->flying[i + 1], (w->flying_count - i) * sizeof f);
+        f.to->rel.codepoint_in = (uint8_t)f.codepoint;
         (void)cci_rel_input(&f.to->rel, f.buf->data, f.buf->length, f.number, f.buf, w->now_ns);
         buf_drop(f.buf);
     }
@@ -2359,6 +2374,168 @@ static void test_frames_behind_those_of_another_layer_are_checked_too(void **sta
     world_end(w);
 }
 
+/* ---- ECN --------------------------------------------------------------------------------------------------------- */
+
+static world_t *world_with_ecn(uint64_t seed, int attribute, int both) {
+    world_t *w = world_new(seed, attribute, 1200);
+    int i;
+    for (i = 0; i < 1 + both; i++) {
+        w->side[i].pool.ecn = 1;
+        cci_rel_begin_ecn(&w->side[i].rel);
+    }
+    w->delay_ns = 5 * MS;
+    return w;
+}
+
+/* So many messages, of which at most 20 are pending. */
+static void stream(world_t *w, uint32_t messages) {
+    uint32_t n;
+    for (n = 0; n < messages; n++) {
+        while (w->side[0].sent - w->side[0].completed >= 20) step(w);
+        send_sure(&w->side[0], 1000);
+    }
+    assert_true(run_until_idle(w, 60000 * MS));
+    assert_all_well(&w->side[0]);
+}
+
+static void test_a_path_that_leaves_codepoints_alone_keeps_ecn_and_costs_few_reports(void **state) {
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        world_t *w = world_with_ecn(1500 + i, attributes[i & 1], 1);
+        w->lose = i < 2 ? 0 : 8;
+        w->repeat = w->reorder = i < 2 ? 0 : 20;
+        stream(w, 1500);
+        assert_int_equal(w->side[0].rel.codepoint, 2);
+        assert_int_equal(w->side[1].rel.ecn.came[1] + w->side[1].rel.ecn.came[3], 0);
+        assert_true(w->side[0].rel.ecn.total > 500);
+        assert_true(w->reports > 5 && w->reports < 20);
+        w->reports = 0;
+        for (n = 0; n < 200; n++) { /* ping-pong */
+            send_sure(&w->side[n & 1], 64);
+            assert_true(run_until_idle(w, 10000 * MS));
+        }
+        assert_true(w->reports <= 8);
+        world_end(w);
+    }
+}
+
+static void test_a_mark_cuts_the_window_once_for_each_round_trip_and_repeats_nothing(void **state) {
+    static const char *const names[] = {"cubic", "discern", "newreno"};
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        world_t *w = world_with_ecn(1510 + i, attributes[i & 1], 1);
+        cci_rel_t *rel = &w->side[0].rel;
+        uint64_t before;
+        w->side[0].pool.congestion = cci__find_congestion(names[i]);
+        stream(w, 300);
+        assert_true(rel->flow.window < rel->flow.threshold); /* slow start: as a loss */
+        before = rel->flow.window;
+        w->marks = MARKS_SOME;
+        w->mark_every = 1;
+        stream(w, 8); /* one round trip */
+        assert_in_range(rel->flow.window, before * (i < 2 ? 69 : 49) / 100, before * (i < 2 ? 72 : 52) / 100);
+        before = rel->flow.window;
+        stream(w, 8);
+        assert_in_range(rel->flow.window, before * (i < 2 ? 84 : 79) / 100, before * (i < 2 ? 86 : 81) / 100);
+        w->marks = MARKS_NOTHING;
+        before = rel->flow.window;
+        stream(w, 200);
+        assert_true(rel->flow.window >= before);
+        assert_int_equal(rel->codepoint, 2);
+        assert_int_equal(w->side[0].pool.retransmitted, 0);
+        world_end(w);
+    }
+}
+
+static void test_a_path_or_a_peer_that_does_not_do_its_part_ends_ecn_until_the_peer_moves(void **state) {
+    static const int paths[] = {MARKS_AWAY, MARKS_OTHER, MARKS_ALL, MARKS_NOTHING};
+    uint32_t i, later;
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        for (later = 0; later < (i < 2 ? 2 : 1); later++) { /* or it begins when all was well for some time */
+            world_t *w = world_with_ecn(1520 + i, attributes[i & 1], 1);
+            if (later) stream(w, 100);
+            assert_int_equal(w->side[0].rel.codepoint, 2);
+            w->marks = paths[i];
+            if (i == 3) w->side[1].rel.ecn.report_at = UINT32_MAX; /* an older peer tells nothing */
+            stream(w, later ? 2500 : 400);
+            assert_int_equal(w->side[0].rel.codepoint, 0);
+            if (i != 2) assert_true(w->side[0].rel.flow.threshold == UINT32_MAX); /* nothing was marked */
+            w->marks = MARKS_NOTHING;
+            w->side[1].rel.ecn.report_at = w->side[1].rel.ecn.came[2] + 4;
+            cci_rel_begin_ecn(&w->side[0].rel);
+            if (paths[i] != MARKS_OTHER) { /* ECT(1) stays in the count */
+                stream(w, 300);
+                assert_int_equal(w->side[0].rel.codepoint, 2);
+            }
+            world_end(w);
+        }
+    }
+}
+
+static void test_without_a_link_or_a_control_that_knows_ecn_packets_have_no_codepoint(void **state) {
+    world_t *w = world_with_ecn(1530, CCI_CONN_ATTR_UU, 0);
+    (void)state;
+    assert_int_equal(w->side[0].rel.codepoint, 0); /* unreliable: nothing is acknowledged */
+    world_end(w);
+    w = world_new(1531, CCI_CONN_ATTR_RO, 1200);
+    cci_rel_begin_ecn(&w->side[0].rel);
+    assert_int_equal(w->side[0].rel.codepoint, 0);
+    w->side[0].pool.ecn = 1;
+    w->side[0].pool.congestion = cci__find_congestion("fixed");
+    cci_rel_begin_ecn(&w->side[0].rel);
+    assert_int_equal(w->side[0].rel.codepoint, 0);
+    world_end(w);
+}
+
+static void test_counts_outlive_a_pause_of_either_side(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        world_t *w = world_with_ecn(1540 + i, attributes[i & 1], 1);
+        side_t *s = &w->side[i & 1];
+        uint64_t window;
+        w->marks = MARKS_SOME;
+        w->mark_every = 40;
+        stream(w, 500);
+        w->marks = MARKS_NOTHING;
+        if (i == 2) w->side[0].rel.codepoint = 0; /* it was found out */
+        cci_rel_end(&s->rel, &s->state);
+        cci_rel_begin(&s->rel, &s->pool, s, &s->state, attributes[i & 1], 1200, 1u << 30);
+        window = w->side[0].rel.flow.window;
+        stream(w, 500);
+        assert_int_equal(w->side[0].rel.codepoint, i == 2 ? 0 : 2);
+        assert_true(w->side[0].rel.flow.window >= window); /* marks from before count once */
+        world_end(w);
+    }
+}
+
+/* A peer that lies changes the rate, and nothing else. */
+static void test_lying_counts_change_nothing_but_the_rate(void **state) {
+    uint32_t round;
+    (void)state;
+    for (round = 0; round < 300; round++) {
+        world_t *w = world_with_ecn(1550 + round, attributes[round & 1], 1);
+        uint32_t n, number = 1000;
+        for (n = 0; n < 60; n++) {
+            uint8_t frame[24] = {CCI__FRAME_MARKS};
+            uint32_t at, size = chance(w, 4) ? 16 : chance(w, 17);
+            for (at = 4; at < 16; at += 4)
+                cci__store32(frame + at, chance(w, 3) == 0 ? (uint32_t)w->random : chance(w, 3) ? chance(w, 100) : UINT32_MAX);
+            if (n % 5 == 0) send_sure(&w->side[0], 100 + chance(w, 900));
+            w->side[1].rel.next_number = cci__max64(w->side[1].rel.next_number, ++number);
+            (void)feed(w, &w->side[0], frame, size, number - 1);
+            if (chance(w, 2)) step(w);
+        }
+        assert_true(run_until_idle(w, 60000 * MS));
+        assert_all_well(&w->side[0]);
+        assert_true(w->side[0].rel.flow.window >= 2400);
+        world_end(w);
+    }
+}
+
 static void test_an_unknown_frame_behind_one_of_another_layer_ends_the_packet(void **state) {
     world_t *w = world_new(1120, CCI_CONN_ATTR_RO, 1200);
     uint8_t frames[64];
@@ -2649,6 +2826,12 @@ int main(void) {
         cmocka_unit_test(test_an_acknowledgement_of_what_was_never_sent_is_malformed),
         cmocka_unit_test(test_frames_behind_those_of_another_layer_are_checked_too),
         cmocka_unit_test(test_an_unknown_frame_behind_one_of_another_layer_ends_the_packet),
+        cmocka_unit_test(test_a_path_that_leaves_codepoints_alone_keeps_ecn_and_costs_few_reports),
+        cmocka_unit_test(test_a_mark_cuts_the_window_once_for_each_round_trip_and_repeats_nothing),
+        cmocka_unit_test(test_a_path_or_a_peer_that_does_not_do_its_part_ends_ecn_until_the_peer_moves),
+        cmocka_unit_test(test_without_a_link_or_a_control_that_knows_ecn_packets_have_no_codepoint),
+        cmocka_unit_test(test_counts_outlive_a_pause_of_either_side),
+        cmocka_unit_test(test_lying_counts_change_nothing_but_the_rate),
         cmocka_unit_test(test_a_packet_of_too_many_pieces_is_malformed),
         cmocka_unit_test(test_a_packet_refuses_four_operations_at_most),
         cmocka_unit_test(test_huge_jumps_of_numbers_do_no_harm),

@@ -17,9 +17,9 @@ VERSION = 0xC1
 REQUEST, COOKIE, ACCEPT, REJECT, CONFIRM, CONFIRMED, DATA, RESET = range(1, 9)
 CLOSE, CLOSED, BUSY, NOT_HERE = range(10, 14)
 PAD, MESSAGE, FRAGMENT, BULK, SKIP, VOID, ACK, NACK, PING, TAKEN = range(10)
-READ, SEGMENT, DENIED, ATOMIC, CHALLENGE, RESPONSE = 16, 17, 18, 19, 32, 33
+READ, SEGMENT, DENIED, ATOMIC, CHALLENGE, RESPONSE, MARKS = 16, 17, 18, 19, 32, 33, 34
 SIZE_OF = {MESSAGE: 8, FRAGMENT: 16, BULK: 48, SKIP: 8, VOID: 16, ACK: 16, NACK: 8, PING: 8, TAKEN: 8,
-           READ: 48, SEGMENT: 16, DENIED: 8, ATOMIC: 48, CHALLENGE: 16, RESPONSE: 16}
+           READ: 48, SEGMENT: 16, DENIED: 8, ATOMIC: 48, CHALLENGE: 16, RESPONSE: 16, MARKS: 16}
 ELICITING = (MESSAGE, FRAGMENT, BULK, SKIP, VOID, PING)
 BASE_MTU = 1200         # section 8: what every path carries
 UNDER_WAY = 24          # packets that may be unacknowledged
@@ -66,6 +66,8 @@ def crc32c(data):
 
 class Link:
     more_flags = 0  # that packets may have
+    marks = False   # codepoints of ECN are sent and looked at (6.7)
+    came_with = 0   # that of the last packet
 
     def __init__(self, loss, crc):
         self.loss, self.crc, self.chance = loss, crc, random.Random(1)
@@ -75,6 +77,11 @@ class Link:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         self.socket.bind(("127.0.0.1", port))
+
+    def mark(self, codepoint):
+        """Packets leave with it from now on."""
+        if self.marks:
+            self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, codepoint)
 
     def send(self, packet, address):
         if self.crc:
@@ -87,7 +94,8 @@ class Link:
         """The next packet that has a header to be looked at, and where it came from; None when there was nothing."""
         if not select.select([self.socket], [], [], seconds)[0]:
             return None
-        packet, address = self.socket.recvfrom(65536)
+        packet, told, _, address = self.socket.recvmsg(65536, 64)
+        self.came_with = told[0][2][0] & 3 if told else 0
         if self.chance.randrange(1000) < self.loss or len(packet) < 24 or packet[0] != VERSION:
             return None
         if packet[3] & ~(self.more_flags | NAMED * (packet[1] == REQUEST)) != self.crc:
@@ -167,13 +175,17 @@ class Connection:
         self.atomics_asked = {}  # of ours: number: [frame, when asked, answers that are taken for lost]
         self.atomic_results = {}  # number: reason to refuse, what was there
         self.moved = 0
+        self.came = [0, 0, 0, 0]  # packets, by codepoint
+        self.reports, self.reported = 0, 0  # MARKS that came; packets that the newest counts
 
     # sending
 
     def packet(self, frames):
         number = self.next_number
         self.next_number += 1
+        self.link.mark(2)
         self.link.send(head(DATA, self.peer_index, self.peer_token, self.index, number) + frames, self.address)
+        self.link.mark(0)
         return number
 
     def confirm(self, kind):
@@ -246,6 +258,17 @@ class Connection:
         return padded(struct.pack("<BBHIII", ACK, len(more) // 4, 0, largest & 0xFFFFFFFF, first,
                                   self.expected & 0xFFFFFFFF) + more)
 
+    def counts(self):
+        """MARKS at each fourth packet: more often than need be (6.7)."""
+        _, ect1, ect0, ce = self.came
+        return struct.pack("<B3xIII", MARKS, ect0, ect1, ce) if ect0 % 4 == 3 or ect1 or ce else b""
+
+    def on_marks(self, frame):
+        ect0, ect1, ce = struct.unpack_from("<III", frame, 4)
+        if ect1 or ce or not self.reported <= ect0 <= self.next_number:
+            fail("MARKS of what was not sent: %d %d %d" % (ect0, ect1, ce))
+        self.reports, self.reported = self.reports + 1, ect0
+
     def on_ack(self, frame, now):
         more, _, largest, first = struct.unpack_from("<BHII", frame, 1)
         high = nearest(largest, self.next_number)
@@ -278,8 +301,9 @@ class Connection:
                 for frame in frames:
                     self.on_frame(frame, now)
                 self.take_number(number)
+                self.came[self.link.came_with] += 1
             if any(frame[0] in ELICITING for frame in frames):
-                self.packet(self.acknowledgement())
+                self.packet(self.acknowledgement() + self.counts())
         except (Unsound, struct.error):
             return
 
@@ -301,6 +325,8 @@ class Connection:
             fail("a read was denied")
         elif kind == DENIED:
             self.on_answer(struct.unpack_from("<I", frame, 4)[0], frame[1], 0)
+        elif kind == MARKS:
+            self.on_marks(frame)
         elif kind == CHALLENGE:  # 5.4
             self.moved += 1
             self.packet(struct.pack("<B7x", RESPONSE) + frame[8:16])

@@ -16,6 +16,7 @@
     --named     serves by name, at the second of the name's ports: at the first, another says that it is not the one
 """
 import os
+import socket
 import struct
 import sys
 import time
@@ -293,8 +294,11 @@ def main(arguments):
         at = arguments.index("--loss")
         link.loss = int(arguments[at + 1])
         del arguments[at:at + 2]
+    if "--marks" in arguments:
+        link.marks = True
+        link.socket.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
     other = Link(link.loss, crc) if "--named" in arguments else None
-    arguments = [word for word in arguments if word not in ("--crc", "--named")]
+    arguments = [word for word in arguments if word not in ("--crc", "--named", "--marks")]
     if arguments in (["serve"], ["offer"]):
         serve(link, arguments == ["offer"], other)
     if len(arguments) != 2 or arguments[0] not in ("hello", "move", "rma", "atomic", "cookie", "reset"):
@@ -312,6 +316,8 @@ def main(arguments):
         move(connection)
     else:
         exchange(connection, 40)
+    if link.marks and (connection.reports == 0 or connection.came[2] == 0 or connection.came[1] + connection.came[3] > 0):
+        fail("no counts of codepoints, or others: %d reports, %s came" % (connection.reports, connection.came))
     close(connection)
 
 

@@ -76,7 +76,7 @@ wire() {
 
 # second_as SERVER CHECKSUM WORDS...: clients of the second implementation, one for each of WORDS, talk to a server.
 second_as() {
-    printf '[lo]\ntransport = udp\ninterface = lo\ncrc = %s\n' "$2" >"$out/second.ini"
+    printf '[lo]\ntransport = udp\ninterface = lo\necn = 1\ncrc = %s\n' "$2" >"$out/second.ini"
     # shellcheck disable=SC2086
     serve second env CCI_CONFIG="$out/second.ini" $1 || return
     shift 2
@@ -101,8 +101,8 @@ second_for() {
 second() {
     has python3 || { skip 'there is no python3' && return; }
     build_examples || return
-    second_as build/hello 0 hello move reset 'hello --loss 50' 'move --loss 50' cookie
-    second_as build/rma 0 rma 'rma --loss 50' atomic 'atomic --loss 50'
+    second_as build/hello 0 hello move reset 'hello --loss 50' 'move --loss 50' cookie 'hello --marks' 'hello --marks --loss 50'
+    second_as build/rma 0 rma 'rma --marks' 'rma --loss 50' atomic 'atomic --loss 50'
     second_for build/hello serve
     second_for build/hello serve --loss 50
     second_for build/rma offer

@@ -731,6 +731,10 @@ class Rules:
     def frame_response(self, side, f):
         self.hold('response-answers', f['bits'] in side.peer.challenges or self.partial, 'nobody sent %x' % f['bits'])
 
+    def frame_marks(self, side, f):
+        total = f['ect0'] + f['ect1'] + f['ce']
+        self.hold('marks-sent', total <= len(side.peer.numbers) or self.partial, '%d packets were counted' % total)
+
     def frame_denied(self, side, f):
         self.atomic_answered(side.peer, f['chunk'])
         self.hold('denied-answers', f['chunk'] in side.reads or self.partial, 'nobody asked for chunk %x' % f['chunk'])
@@ -766,7 +770,7 @@ class Rules:
 RULES = ('request-once', 'cookie-answers', 'cookie-returned', 'accept-answers', 'reject-answers', 'confirm-follows',
          'answer-pieces', 'answer-proven',
          'confirmed-follows', 'close-follows', 'closed-follows', 'busy-answers', 'not-here-answers', 'data-follows', 'reset-answers',
-         'token-new', 'number-increases', 'ack-names-sent', 'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers',
+         'token-new', 'number-increases', 'ack-names-sent', 'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers', 'marks-sent',
          'nack-names-sent', 'taken-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed', 'read-answered',
          'denied-answers', 'atomic-number', 'group-by-multicast')
 
@@ -1001,6 +1005,7 @@ def damages(document):
         ('DATA of segment 64', frame(document, 'Frame', 'DATA', 'segment', 64)),
         ('DATA of another segment', frame(document, 'Frame', 'DATA', 'segment', lambda old: old ^ 63)),
         ('ATOMIC far ahead', frame(document, 'Frame', 'ATOMIC', 'number', lambda old: old + 100)),
+        ('MARKS of what was not sent', frame(document, 'Frame', 'MARKS', 'ect0', lambda old: old + 100000)),
         ('DENIED for nobody', frame(document, 'Frame', 'DENIED', 'chunk', lambda old: old ^ 0x55550000)),
         ('a message with other bytes', other_bytes(document)),
         ('padding that is not 0', dirty_padding(document)),
