@@ -5189,10 +5189,11 @@ typedef struct cci_rel_pool {
     uint32_t buffers_held; /* by all connections, with what can't be delivered yet */
     uint32_t starved;      /* something that was due had to be refused */
     uint32_t base_mtu;
-    uint32_t ecn;         /* 1: codepoints of ECN are sent and received */
-    uint32_t overhead;    /* bytes that the user of this layer adds to each packet */
-    const uint8_t *zeros; /* block_size of them */
-    uint64_t away_ns;     /* so long the program did not call lately: what it could not send then may leave at once */
+    uint32_t ecn_at;       /* bytes from a cci_rel_t to its cci__rel_ecn_t; 0: no codepoints are sent or received */
+    uint32_t codepoint_in; /* of the packet that is given to cci_rel_input() */
+    uint32_t overhead;     /* bytes that the user of this layer adds to each packet */
+    const uint8_t *zeros;  /* block_size of them */
+    uint64_t away_ns;      /* so long the program did not call lately: what it could not send then may leave at once */
     uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
 #ifndef CCI_NO_STATS
     uint64_t packets_lost;
@@ -5239,10 +5240,6 @@ struct cci_rel {
     uint8_t ping, nack_count, nack_reasons[4];
     uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
     uint8_t untold;  /* unordered: ranges that were delivered beyond `expected`, and that the peer may not know to be */
-    uint8_t codepoint;    /* that packets leave with: 2, ECT(0), or 0 */
-    uint8_t codepoint_in; /* of the packet that is given to cci_rel_input() */
-    uint8_t owes_marks;   /* the next acknowledgement goes with counts of codepoints */
-    CCI__REL_ECN(cci__rel_ecn_t ecn;)
     uint32_t run_limit;   /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us;  /* of what is issued from now on; 0: for ever */
     uint16_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -5281,7 +5278,10 @@ struct cci_rel {
     uint8_t large_lost; /* windows in which large packets were lost, since one arrived */
     uint8_t number_capacity;
     uint16_t doubts_number; /* low bits: a long sample counts only if the packet is not before it */
-    uint32_t mtu, mtu_max, mtu_failed;
+    uint32_t mtu, mtu_max;
+    uint16_t mtu_failed;     /* the least that is known not to arrive */
+    uint8_t codepoint;       /* that packets leave with: 2, ECT(0), or 0 */
+    uint8_t owes_marks;      /* the next acknowledgement goes with counts of codepoints */
     uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
 #ifndef CCI_NO_STATS
     uint32_t latest_rtt; /* in units of 16 ns */
@@ -5308,6 +5308,13 @@ struct cci_rel {
     uint32_t nacks[4]; /* sequence numbers */
     cci_range_t few_numbers[CCI__REL_FEW_NUMBERS];
 };
+
+#ifndef CCI_NO_ECN
+/* Lies where the pool's `ecn_at` says: most endpoints have no use for it. */
+static inline cci__rel_ecn_t *cci__rel_ecn(cci_rel_t *rel) {
+    return (cci__rel_ecn_t *)(void *)((uint8_t *)rel + rel->pool->ecn_at);
+}
+#endif
 
 /* What cci_rel_input() says of a packet: unsound; sound, perhaps late or once more; sound and newer than all before. */
 enum { CCI_REL_UNSOUND, CCI_REL_SOUND, CCI_REL_NEWEST };
@@ -5607,15 +5614,25 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
 #ifndef CCI_NO_ECN
 /* Packets leave with ECT(0) from now on, if they may at all: nothing is known of the path. */
 CCI_API void cci_rel_begin_ecn(cci_rel_t *rel) {
-    cci__rel_ecn_t *ecn = &rel->ecn;
+    cci__rel_ecn_t *ecn = cci__rel_ecn(rel);
     const cci_list_t *node;
-    if (!rel->reliable || !rel->pool->ecn || !rel->pool->congestion->marked) return;
+    if (!rel->reliable || !rel->pool->ecn_at || !rel->pool->congestion->marked) return;
     rel->codepoint = 2;
     ecn->acked = 0;
     for (node = rel->flight.next; node != &rel->flight; node = node->next) ecn->acked--; /* they left before */
     ecn->until = rel->next_number == 0 ? 64 : 8192; /* the peer may have reported lately */
     ecn->began_at = ecn->total;
     ecn->began_unmarked = ecn->total - ecn->marked;
+}
+
+/* The counts begin anew. */
+static void cci__rel_reset_ecn(cci_rel_t *rel, const cci_rel_state_t *state) {
+    cci__rel_ecn_t *ecn = cci__rel_ecn(rel);
+    if (!rel->pool->ecn_at) return;
+    memset(ecn, 0, sizeof *ecn);
+    ecn->report_at = 4;
+    ecn->from = (uint32_t)rel->next_number;
+    if (!state->no_ecn) cci_rel_begin_ecn(rel);
 }
 #endif
 
@@ -5650,7 +5667,7 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->mtu_max = mtu_max;
     rel->mtu = attribute <= CCI_CONN_ATTR_UU ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
     rel->run_limit = rel->mtu - CCI_REL_HEADER;
-    rel->mtu_failed = mtu_max + 8;
+    rel->mtu_failed = (uint16_t)(mtu_max + 8);
     if (state->unsure && rel->floor_number > 0) { /* the last packet is what an answer acknowledges */
         rel->unsure = 1;
         rel->run_limit = 0;
@@ -5662,8 +5679,7 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->stuck_ns = CCI__NEVER;
     cci__flow_init(&rel->flow, cci__max64(12000, 4 * (uint64_t)rel->mtu));
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
-    CCI__REL_ECN(rel->ecn.report_at = 4; rel->ecn.from = (uint32_t)rel->next_number;
-                 if (!state->no_ecn) cci_rel_begin_ecn(rel);)
+    CCI__REL_ECN(cci__rel_reset_ecn(rel, state);)
 }
 
 /* Nothing is under way in either direction: the memory can be lent to another. */
@@ -6917,7 +6933,7 @@ static int cci__rel_output_probe(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
         size = (steps[i] - rel->pool->overhead) & ~7u;
     if (size >= rel->mtu_failed || size <= rel->mtu || size > rel->mtu_max) {
         rel->want_mtu = 0;
-        rel->mtu_failed = rel->mtu_max + 8; /* try again in ten minutes: the route may have changed */
+        rel->mtu_failed = (uint16_t)(rel->mtu_max + 8); /* try again in ten minutes: the route may have changed */
         rel->mtu_again_ns = now_ns + 600000 * CCI__MS;
         return 0;
     }
@@ -7048,14 +7064,15 @@ static int cci__rel_output_paced(cci_rel_t *rel, cci_rel_packet_t *packet, int i
 #ifndef CCI_NO_ECN
 /* An acknowledgement, and what has come by codepoint. */
 static CCI__RARE int cci__rel_output_marks(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
+    const uint32_t *came = cci__rel_ecn(rel)->came;
     uint8_t *at;
     cci_rel_open_packet(rel, packet, CCI__REL_MARKS_SIZE, now_ns);
     at = packet->head + packet->head_length;
     memset(at, 0, 4);
     at[0] = CCI__FRAME_MARKS;
-    cci__store32(at + 4, rel->ecn.came[2]);
-    cci__store32(at + 8, rel->ecn.came[1]);
-    cci__store32(at + 12, rel->ecn.came[3]);
+    cci__store32(at + 4, came[2]);
+    cci__store32(at + 8, came[1]);
+    cci__store32(at + 12, came[3]);
     packet->head_length += CCI__REL_MARKS_SIZE;
     rel->owes_marks = 0;
     return 1;
@@ -7236,7 +7253,7 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
         rel->probing = 0;
         if (++rel->mtu_tries >= 2) {
             rel->mtu_tries = 0;
-            rel->mtu_failed = cci__min32(rel->mtu_failed, sent->size);
+            rel->mtu_failed = (uint16_t)cci__min32(rel->mtu_failed, sent->size);
         }
     }
     if (!sent->item) {
@@ -7266,7 +7283,7 @@ static int cci__rel_missed(cci_rel_t *rel, cci_rel_sent_t *sent, uint32_t overta
 /* The path has become smaller. */
 static void cci__rel_shrink(cci_rel_t *rel) {
     uint32_t before = rel->mtu;
-    rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu);
+    rel->mtu_failed = (uint16_t)cci__min32(rel->mtu_failed, rel->mtu);
     rel->mtu = cci__min32(rel->pool->base_mtu, rel->mtu_max);
     if (rel->mtu != before) cci__rel_note(rel, CCI_REL_MTU);
     rel->run_limit = cci__min32(rel->run_limit, rel->mtu - CCI_REL_HEADER);
@@ -7534,20 +7551,17 @@ static int cci__rel_had_ack(const cci_rel_t *rel, const cci_rel_sent_t *sent) {
 #ifndef CCI_NO_ECN
 /* ---- coming in: counts of codepoints ---- */
 
-/* Without ECN from now on. */
-static CCI__RARE void cci__rel_end_ecn(cci_rel_t *rel) {
-    rel->codepoint = 0;
-    rel->ecn.until = rel->ecn.acked + 0x40000000;
-}
-
-/* So many packets were acknowledged that the peer should have told its counts. */
-static inline void cci__rel_await_marks(cci_rel_t *rel) {
-    if (CCI__UNLIKELY((int32_t)(rel->ecn.acked - rel->ecn.until) >= 0)) cci__rel_end_ecn(rel);
+/* So many packets more were acknowledged. The peer should have told its counts by then. */
+static inline void cci__rel_await_marks(cci_rel_t *rel, uint32_t acked) {
+    cci__rel_ecn_t *ecn = cci__rel_ecn(rel);
+    if (CCI__LIKELY(!rel->codepoint)) return;
+    ecn->acked += acked;
+    if ((int32_t)(ecn->acked - ecn->until) >= 0) rel->codepoint = 0;
 }
 
 /* Does the peer's count say that the path leaves codepoints alone [RFC 9000 13.4.2]? */
-static int cci__rel_is_ecn_sound(const cci_rel_t *rel, const uint8_t *frame, uint32_t total) {
-    const cci__rel_ecn_t *ecn = &rel->ecn;
+static int cci__rel_is_ecn_sound(cci_rel_t *rel, const uint8_t *frame, uint32_t total) {
+    const cci__rel_ecn_t *ecn = cci__rel_ecn(rel);
     uint32_t unmarked = cci__load32(frame + 4), came = total - ecn->began_at;
     if (cci__load32(frame + 8) > 0 || (int32_t)(came - ecn->acked) < 0) return 0;
     if (came > (uint32_t)rel->next_number - ecn->from) return 0;
@@ -7557,10 +7571,11 @@ static int cci__rel_is_ecn_sound(const cci_rel_t *rel, const uint8_t *frame, uin
 /* The peer's counts, in a packet that is newer than all before. `acked_ns`: when the newest packet was sent of those
  * that it acknowledges for the first time; 0: none. */
 static CCI__RARE void cci__rel_input_marks(cci_rel_t *rel, const uint8_t *frame, uint64_t acked_ns, uint64_t now_ns) {
-    cci__rel_ecn_t *ecn = &rel->ecn;
+    cci__rel_ecn_t *ecn = cci__rel_ecn(rel);
     uint32_t marked = cci__load32(frame + 12), total = cci__load32(frame + 4) + cci__load32(frame + 8) + marked;
-    int is_first = ecn->total == 0;
+    int is_first;
     if (!rel->codepoint) return;
+    is_first = ecn->total == 0;
     if ((int32_t)(total - ecn->total) < 0) { /* it counts anew, after a pause */
         ecn->total = ecn->marked = 0;
         cci_rel_begin_ecn(rel);
@@ -7570,7 +7585,7 @@ static CCI__RARE void cci__rel_input_marks(cci_rel_t *rel, const uint8_t *frame,
         cci_rel_begin_ecn(rel);
     }
     if (!cci__rel_is_ecn_sound(rel, frame, total)) {
-        cci__rel_end_ecn(rel);
+        rel->codepoint = 0;
         return;
     }
     ecn->total = total;
@@ -7582,10 +7597,10 @@ static CCI__RARE void cci__rel_input_marks(cci_rel_t *rel, const uint8_t *frame,
 
 /* A packet with a codepoint has been taken. */
 static inline void cci__rel_count_codepoint(cci_rel_t *rel) {
-    cci__rel_ecn_t *ecn = &rel->ecn;
-    if (rel->codepoint_in == 0) return;
-    ecn->came[rel->codepoint_in & 3]++;
-    if (CCI__LIKELY(rel->codepoint_in == 2 && ecn->came[2] != ecn->report_at)) return;
+    cci__rel_ecn_t *ecn = cci__rel_ecn(rel);
+    if (CCI__LIKELY(rel->pool->codepoint_in == 0) || !rel->pool->ecn_at) return;
+    ecn->came[rel->pool->codepoint_in & 3]++;
+    if (CCI__LIKELY(rel->pool->codepoint_in == 2 && ecn->came[2] != ecn->report_at)) return;
     ecn->report_at = ecn->came[2] + cci__min32(cci__max32(ecn->came[2], 4), 1024);
     rel->owes_marks = 1;
 }
@@ -7596,7 +7611,7 @@ static inline void cci__rel_count_codepoint(cci_rel_t *rel) {
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t *acked_ns,
                               uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
-    uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
+    uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0, named = 0;
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
     uint64_t largest, sent_ns = 0, sample_ns = CCI__NEVER,
                       overtaken = cci__rel_reordering(rel) ? rel->largest_acked : 0;
@@ -7619,11 +7634,12 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         if (CCI__UNLIKELY(sent->number < overtaken)) cci__rel_reordered(rel, sent_ns, now_ns);
         rel->probes = 0;
         if (CCI__UNLIKELY(rel->unsure) && cci__rel_had_ack(rel, sent)) rel->unsure = rel->untold = 0;
-        CCI__REL_ECN(rel->ecn.acked++;)
+        named++;
         cci__rel_acked(rel, sent, now_ns);
     }
     *acked_ns = sent_ns;
-    CCI__REL_ECN(cci__rel_await_marks(rel);)
+    CCI__REL_ECN(cci__rel_await_marks(rel, named);)
+    (void)named;
     if (now_ns > sample_ns) cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, cci__load16(frame + 2), now_ns);
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
@@ -11134,6 +11150,12 @@ typedef struct cci__active {
     int32_t credit;           /* bytes that it may send in its next turn besides the quantum, or has sent too many */
 } cci__active_t;
 
+/* The same where the link carries codepoints. */
+typedef struct cci__active_ecn {
+    cci__active_t active; /* first */
+    CCI__REL_ECN(cci__rel_ecn_t ecn;)
+} cci__active_ecn_t;
+
 typedef struct cci__dconn {
     cci_conn_t conn;      /* first */
     cci_conn_peer_t peer; /* second */
@@ -12253,7 +12275,8 @@ static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
 
 /* Ends messages that were kept. */
 static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci__active_t passing; /* only for as long as it takes */
+    cci__active_ecn_t passing; /* only for as long as it takes */
+    cci_rel_t *rel = &passing.active.rel;
 #ifndef CCI_NO_RMA
     cci_list_t *node = &conn->in.parked.first->node;
     do {
@@ -12262,10 +12285,10 @@ static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int st
         node = node->next;
     } while (node != &conn->in.parked.first->node);
 #endif
-    cci__active_begin(ep, &passing, conn);
-    cci__dgram_unpark(&passing);
-    cci_rel_abort(&passing.rel, status);
-    cci_rel_end(&passing.rel, &conn->state);
+    cci__active_begin(ep, &passing.active, conn);
+    cci__dgram_unpark(&passing.active);
+    cci_rel_abort(rel, status);
+    cci_rel_end(rel, &conn->state);
 }
 
 /* Ends everything that is pending with a status. */
@@ -13291,7 +13314,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         return;
     }
     cci__dgram_charge(ep, conn, length);
-    active->rel.codepoint_in = (uint8_t)rx->codepoint;
+    ep->pool.codepoint_in = rx->codepoint;
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->base.now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
@@ -13852,7 +13875,14 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
 }
 
 static void cci__dgram_init_stores(cci__dgram_t *ep) {
-    cci__dgram_init_store(ep, CCI__STORE_ACTIVES, &ep->free_actives, sizeof(cci__active_t), 28);
+    size_t active_size = sizeof(cci__active_t);
+#ifndef CCI_NO_ECN
+    if (ep->base.link->version >= 3 && ep->base.info.ecn) {
+        active_size = sizeof(cci__active_ecn_t);
+        ep->pool.ecn_at = (uint32_t)(offsetof(cci__active_ecn_t, ecn) - offsetof(cci__active_t, rel));
+    }
+#endif
+    cci__dgram_init_store(ep, CCI__STORE_ACTIVES, &ep->free_actives, active_size, 28);
     cci__dgram_init_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), 2);
     cci__dgram_init_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci_conn_path_t), 1);
     cci__dgram_init_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), 2);
@@ -14037,7 +14067,6 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     ep->pool.congestion = cci__find_congestion(ep->base.info.congestion);
     ep->pool.zeros = zeros;
     ep->pool.overhead = ep->overhead;
-    ep->pool.ecn = ep->base.link->version >= 3 && ep->base.info.ecn;
     /* a third of what cci__rel_limit lets come */
     ep->pool.ack_bytes = cci__min32(ep->base.info.receive_window / 24, 196608);
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_CHUNKS, NULL, 0);

@@ -52,6 +52,7 @@ typedef struct op {
 typedef struct side {
     cci_rel_pool_t pool;
     cci_rel_t rel;
+    cci__rel_ecn_t ecn;
     cci_rel_state_t state;
     cci_rel_block_t blocks[BLOCKS];
     cci_rel_item_t bulks[BULKS];
@@ -472,7 +473,7 @@ static void arrivals(world_t *w) {
         }
         w->flying_count--;
         memmove(&w->flying[i], &w->flying[i + 1], (w->flying_count - i) * sizeof f);
-        f.to->rel.codepoint_in = (uint8_t)f.codepoint;
+        f.to->pool.codepoint_in = f.codepoint;
         (void)cci_rel_input(&f.to->rel, f.buf->data, f.buf->length, f.number, f.buf, w->now_ns);
         buf_drop(f.buf);
     }
@@ -2376,12 +2377,14 @@ static void test_frames_behind_those_of_another_layer_are_checked_too(void **sta
 
 /* ---- ECN --------------------------------------------------------------------------------------------------------- */
 
+static const uint32_t ecn_at = offsetof(side_t, ecn) - offsetof(side_t, rel);
+
 static world_t *world_with_ecn(uint64_t seed, int attribute, int both) {
     world_t *w = world_new(seed, attribute, 1200);
     int i;
     for (i = 0; i < 1 + both; i++) {
-        w->side[i].pool.ecn = 1;
-        cci_rel_begin_ecn(&w->side[i].rel);
+        w->side[i].pool.ecn_at = ecn_at;
+        cci__rel_reset_ecn(&w->side[i].rel, &w->side[i].state);
     }
     w->delay_ns = 5 * MS;
     return w;
@@ -2407,8 +2410,8 @@ static void test_a_path_that_leaves_codepoints_alone_keeps_ecn_and_costs_few_rep
         w->repeat = w->reorder = i < 2 ? 0 : 20;
         stream(w, 1500);
         assert_int_equal(w->side[0].rel.codepoint, 2);
-        assert_int_equal(w->side[1].rel.ecn.came[1] + w->side[1].rel.ecn.came[3], 0);
-        assert_true(w->side[0].rel.ecn.total > 500);
+        assert_int_equal(w->side[1].ecn.came[1] + w->side[1].ecn.came[3], 0);
+        assert_true(w->side[0].ecn.total > 500);
         assert_true(w->reports > 5 && w->reports < 20);
         w->reports = 0;
         for (n = 0; n < 200; n++) { /* ping-pong */
@@ -2459,12 +2462,12 @@ static void test_a_path_or_a_peer_that_does_not_do_its_part_ends_ecn_until_the_p
             if (later) stream(w, 100);
             assert_int_equal(w->side[0].rel.codepoint, 2);
             w->marks = paths[i];
-            if (i == 3) w->side[1].rel.ecn.report_at = UINT32_MAX; /* an older peer tells nothing */
+            if (i == 3) w->side[1].ecn.report_at = UINT32_MAX; /* an older peer tells nothing */
             stream(w, later ? 2500 : 400);
             assert_int_equal(w->side[0].rel.codepoint, 0);
             if (i != 2) assert_true(w->side[0].rel.flow.threshold == UINT32_MAX); /* nothing was marked */
             w->marks = MARKS_NOTHING;
-            w->side[1].rel.ecn.report_at = w->side[1].rel.ecn.came[2] + 4;
+            w->side[1].ecn.report_at = w->side[1].ecn.came[2] + 4;
             cci_rel_begin_ecn(&w->side[0].rel);
             if (paths[i] != MARKS_OTHER) { /* ECT(1) stays in the count */
                 stream(w, 300);
@@ -2483,7 +2486,7 @@ static void test_without_a_link_or_a_control_that_knows_ecn_packets_have_no_code
     w = world_new(1531, CCI_CONN_ATTR_RO, 1200);
     cci_rel_begin_ecn(&w->side[0].rel);
     assert_int_equal(w->side[0].rel.codepoint, 0);
-    w->side[0].pool.ecn = 1;
+    w->side[0].pool.ecn_at = ecn_at;
     w->side[0].pool.congestion = cci__find_congestion("fixed");
     cci_rel_begin_ecn(&w->side[0].rel);
     assert_int_equal(w->side[0].rel.codepoint, 0);
