@@ -11115,7 +11115,7 @@ extern "C" {
 #define CCI__DGRAM_DRAIN 1024u    /* batches without an event that one call takes in at most */
 #define CCI__DGRAM_UNCLOCKED 32u  /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u  /* bytes of messages that leave at once even if others are under way */
-#define CCI__DGRAM_BUSY 16384u    /* bytes under way: an acknowledgement will soon wake a program that sleeps */
+#define CCI__DGRAM_BUSY 4096u     /* bytes under way: an acknowledgement will soon wake a program that sleeps */
 #define CCI__DGRAM_GIVEN 64u      /* events that are given, at most, before the network and the clock have a turn */
 #define CCI__DGRAM_QUICK_NS 1000u /* work on a message, at most, of a program that has soon done with all that wait */
 #define CCI__DGRAM_SLOW_NS 10000u /* between two messages that a program sends: none waits for others any more */
