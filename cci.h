@@ -23,13 +23,42 @@
  *     >>flow        congestion: how many bytes of a connection may be under way
  *     >>wire        the numbers and sizes of the protocol
  *     >>evq         events and receive buffers
- *     >>conn        connections: table, handshake, end, a peer that moves
- *     >>rel         reliability protocol: acknowledgements, loss, order, pace
- *     >>rma         registrations, placement, reads
- *     >>endpoint    the CCI face of every endpoint: options, requests, handle, thread; over an engine
- *     >>dgram       the engine over any link: joins the layers above
- *     >>core        devices, configuration, transport table, dispatch
- *     >>tiny        the engine of the smallest machines, in the place of all from >>evq on
+ *   connections: the table, the handshake, how they end
+ *     >>conn             the table; requests that come again; shares of the table
+ *     >>conn-packets     packets of the handshake, the life of a connection, services by name
+ *     >>seal             packets that are sealed: AEAD, nonces
+ *     >>conn-handshake   handshake, CLOSE, probes, a peer that moves
+ *   the reliability protocol of one connection
+ *     >>rel              the whole; frames, structures, memory
+ *     >>rel-issue        what the program issues becomes items, and items end
+ *     >>rel-send         items become packets
+ *     >>rel-ack          acknowledgements and refusals come in
+ *     >>rel-receive      packets of the peer come in
+ *     >>rel-time         what is due, and when
+ *   remote memory access
+ *     >>rma              registrations, reads, answers to reads
+ *   the endpoint
+ *     >>endpoint         the CCI face of every endpoint: options, requests, handle, thread; over an engine
+ *   the engine over any link: joins the layers above
+ *     >>dgram            the whole; structures, memory
+ *     >>dgram-send       packets leave
+ *     >>dgram-hot        what a connection has only while it has traffic; turns
+ *     >>dgram-events     events, and what the reliability protocol reports
+ *     >>dgram-receive    datagrams come in
+ *     >>dgram-work       timers, a round of work, waiting
+ *     >>dgram-create     endpoints are made and end
+ *     >>dgram-calls      the calls of a program
+ *   what has no endpoint
+ *     >>core             hooks, locks, log, services
+ *     >>core-config      configuration, transports, devices
+ *     >>core-init        initialization, fork, devices and endpoints of a program
+ *     >>core-names       services by name
+ *     >>core-lists       RMA between lists of segments
+ *     >>core-calls       the functions of the interface
+ *   the engine of the smallest machines, in the place of all from >>evq on
+ *     >>tiny             the whole; what leaves; operations, timers, remote memory
+ *     >>tiny-receive     what comes in
+ *     >>tiny-calls       the functions of the interface
  *     >>license
  */
 #ifndef CCI_H
@@ -3705,7 +3734,15 @@ CCI_API int cci_conn_source_may(const cci_conn_table_t *table, const uint8_t pre
            cci__share(cci__min32(table->sources.undecided[0][a], table->sources.undecided[1][b]), undecided_left);
 }
 
-/* ---- packets ---- */
+/* ==================================================================================================================
+ * >>conn-packets
+ *
+ * Reading and writing the packets of a handshake, the life of a connection in the table, and how a service is found
+ * by its name. cci_conn_parse() and cci_conn_parse_...() check all that comes; what they pass on has the length that
+ * its type demands. Nothing here changes a connection's state but the functions under "connections that begin, move
+ * and end".
+ *   Parts: packets; connections that begin, move and end; services by name.
+ * ================================================================================================================== */
 
 typedef struct cci_conn_header {
     uint8_t type, attribute, flags;
@@ -4223,7 +4260,26 @@ typedef struct cci_conn_seek cci_conn_seek_t;
 #define cci_conn_begin_seek(pending, seek, now_ns) ((void)0)
 #endif
 
-/* ---- packets that are sealed ---- */
+/* ==================================================================================================================
+ * >>seal
+ *
+ * Packets that are sealed: authenticated encryption (AEAD) by the hooks of the program (cci_seal_t). SECRECY in
+ * >>manual says what they give and what they do not.
+ *
+ *      ┌──────────────────────────────────────┬───────────────────────────────────────────┬──────────────────┬───────┐
+ *      │ clear: header, and fields by type    │ frames, or other fields: encrypted        │ tag: tag_size    │ CRC 4 │
+ *      └──────────────────────────────────────┴───────────────────────────────────────────┴──────────────────┴───────┘
+ *       authenticated, not encrypted            the same number of bytes as in the clear    of the AEAD
+ *
+ * cci_conn_clear_size() says how many bytes stay in the clear. The CRC-32C is there only if the endpoint asks for
+ * one; it is over everything before it, the tag included, and CCI__HEADER_CRC in the header announces it.
+ *   The nonce has 24 bytes (cci_conn_write_nonce()): sender's token 8, receiver's token 8, packet number, type and
+ * direction 8. Packets without a number of their own, those of the handshake, are counted by the connection. So no
+ * nonce is used twice under a key as long as tokens are random.
+ *   Invariants: a packet is opened before anything of it counts; a connection with a key takes none that is not
+ * sealed; a connection that has used up its numbers, or whose hook refuses, is worn (CCI__CONN_WORN) and sends
+ * nothing more.
+ * ================================================================================================================== */
 
 /* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. `number` is that of a DATA or
  * GROUP packet. */
@@ -4289,6 +4345,16 @@ static cci_conn_got_t cci__conn_unseal_input(const cci_conn_table_t *table, cci_
                                              uint64_t peer_token) {
     return cci_conn_unseal(table, in->conn, in->header.number, peer_token, in->bytes, &in->length);
 }
+
+/* ==================================================================================================================
+ * >>conn-handshake
+ *
+ * The handshake, CLOSE, probes and path validation: what a packet does to a connection, and what a connection sends.
+ *   In: cci_conn_input() finds the connection, one function for each type of packet changes its state, and the
+ * result tells the user what happened (CCI_CONN_GOT_...) and what to answer.
+ *   Out: cci_conn_output(), when cci_conn_timeout() says so, or the user.
+ *   Parts: coming in; going out; a peer whose address changes.
+ * ================================================================================================================== */
 
 /* ---- coming in ---- */
 
@@ -4934,6 +5000,7 @@ CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_c
  *
  * Each FRAGMENT, segment of a BULK and VOID is looked up among all that are arriving, so a packet has at most four
  * of them.
+ *   Parts: memory. The sections >>rel-issue to >>rel-time have the rest.
  * ================================================================================================================== */
 #if defined(CCI_REL_IMPLEMENTATION) && !defined(CCI_REL_IMPLEMENTED)
 #define CCI_REL_IMPLEMENTED
@@ -5814,7 +5881,17 @@ CCI_API uint64_t cci_rel_parked_until(const cci_rel_item_t *first) {
     return first->timeout_us ? first->since_ns + (uint64_t)first->timeout_us * 1000 : CCI__NEVER;
 }
 
-/* ---- going out: what the program issues ---- */
+/* ==================================================================================================================
+ * >>rel-issue
+ *
+ * What the program issues becomes items, and items end.
+ *   The walk of a message: cci_rel_send(), or cci_rel_join() in a stream; the run that it joins, or a new item; the
+ * queue `runs`, or `held` behind a fence. An item ends in cci__rel_finish(), in order on an ordered connection, and
+ * with it the operations that wait for it.
+ *   Parts: what the program issues; items come to their end.
+ * ================================================================================================================== */
+
+/* ---- what the program issues ---- */
 
 static void cci__rel_attach(cci_rel_item_t *item, cci_rel_op_t *op, uint64_t sequence) {
     cci_rel_link_t *link;
@@ -6295,7 +6372,15 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
 }
 
-/* ---- going out: packets ---- */
+/* ==================================================================================================================
+ * >>rel-send
+ *
+ * Items become packets. cci_rel_output() makes one packet, or says that nothing may leave now; cci_rel_deadline() in
+ * >>rel-time says when to ask again.
+ *   The walk: is the window open, and is it time (pacing); what was lost first, then new items in order; the
+ * packet's head gets an ACK if one is owed; cci__rel_track() remembers the packet until it is acknowledged.
+ *   Invariant: each packet that wants to be acknowledged has a record in `flight`, in the order of packet numbers.
+ * ================================================================================================================== */
 
 /* Longest time that a peer may need to answer, before there is a sample: what the user learnt of the path stands in
  * rttvar_ns. */
@@ -7138,7 +7223,17 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
     return 1;
 }
 
-/* ---- coming in: acknowledgements and refusals ---- */
+/* ==================================================================================================================
+ * >>rel-ack
+ *
+ * Acknowledgements and refusals come in: round trips are measured, what is acknowledged is finished, what was
+ * overtaken is lost, what was refused waits or ends.
+ *   The walk: cci__rel_input_ack(): the ranges, each packet in `flight` that they name, the sample of the round
+ * trip, the congestion control, loss detection. cci__rel_input_nack() for what a receiver could not take.
+ *   Parts: acknowledgements and refusals; counts of codepoints.
+ * ================================================================================================================== */
+
+/* ---- acknowledgements and refusals ---- */
 
 /* What a sample of more than a second counts for, 0 if nothing: all that was sent before one of them was believed says
  * no more than it did. */
@@ -7715,7 +7810,15 @@ static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
     rel->nack_reasons[rel->nack_count++] = (uint8_t)reason;
 }
 
-/* ---- coming in: messages ---- */
+/* ==================================================================================================================
+ * >>rel-receive
+ *
+ * Packets of the peer come in. cci_rel_input() checks the whole packet first (cci__rel_scan()), then takes frame by
+ * frame: messages are delivered, kept until what is before them has come, or refused; segments of writes are placed
+ * where they belong; fragments are put together.
+ *   Invariant: a packet counts as received only if everything in it has been taken, so the peer sends the rest
+ * again.
+ * ================================================================================================================== */
 
 CCI_API uint32_t cci_rel_frame_size(const uint8_t *frame) {
     return (frame[0] == CCI__FRAME_BULK ? 48u : 8u) + cci__pad8(cci__load16(frame + 2));
@@ -8534,7 +8637,12 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     return number >= top ? CCI_REL_NEWEST : CCI_REL_SOUND;
 }
 
-/* ---- time ---- */
+/* ==================================================================================================================
+ * >>rel-time
+ *
+ * When something is due, and what then: losses by age, the probe time-out, acknowledgements that were put off, the
+ * send time-out of each message, a path whose large packets vanish, and the search for a larger one.
+ * ================================================================================================================== */
 
 /* Something has arrived that waits for what has not. */
 static int cci__rel_has_gap(const cci_rel_t *rel) {
@@ -8724,6 +8832,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
  * An atomic is a read of 8 bytes with another request: a number that is counted up for each connection names it, so
  * that the target does it once, and answers from memory when it is asked again. Of the last 16 numbers the target
  * remembers what it answered; the initiator begins no further one before the answer to that 16 before has come.
+ *   Parts: registrations; reading; being read; time.
  * ================================================================================================================== */
 #if defined(CCI_RMA_IMPLEMENTATION) && !defined(CCI_RMA_IMPLEMENTED)
 #define CCI_RMA_IMPLEMENTED
@@ -9644,13 +9753,15 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
  *     options         of endpoints and connections, with keepalive
  *     requests        accept and reject; the events about a connection's begin and end
  *     sleep           the OS handle, the helper thread, blocking calls
+ *     device          changes of a link's device
+ *     end             the peers of an endpoint over a link learn that it goes
  *
  * It calls the engine with the lock held.
  * ================================================================================================================== */
 #if defined(CCI_ENDPOINT_IMPLEMENTATION) && !defined(CCI_ENDPOINT_IMPLEMENTED)
 #define CCI_ENDPOINT_IMPLEMENTED
 
-/* ---- what is counted for each connection, if the program asks for it ---- */
+/* ---- statistics: what is counted for each connection, if the program asks for it ---- */
 
 #ifdef CCI_NO_STATS
 #define CCI__STATS(statement) ((void)0)
@@ -9789,7 +9900,7 @@ CCI__UNUSED static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stat
 #define CCI__ASKED_EVENTS (1u << CCI_EVENT_DISCONNECT | 1u << CCI_EVENT_STATUS)
 #endif
 
-/* ---- CCI_EVENT_STATUS ----
+/* ---- notices: CCI_EVENT_STATUS ----
  *
  * What there is to tell stands with its connection, in memory that is made when the program asks for these events, so
  * that it can't be missing when something happens; and in one list, in the order in which it happened. In the queue of
@@ -9994,7 +10105,7 @@ CCI__UNUSED static int cci__notices_set(cci__notices_t *notices, cci_endpoint_ba
 #endif
 #endif
 
-/* ---- what wakes a program, if it chooses ---- */
+/* ---- wakes: what wakes a program, if it chooses ---- */
 
 #ifdef CCI_NO_WAKE
 #define CCI__WAKES(statement) ((void)0)
@@ -10560,7 +10671,7 @@ CCI__UNUSED static int cci__endpoint_get_conn_opt(struct cci_connection *connect
     return status;
 }
 
-/* ---- requests, and the events about a connection's begin and end ---- */
+/* ---- requests: and the events about a connection's begin and end ---- */
 
 /* What is decided of a request is told to the client by the engine. */
 CCI__UNUSED static int cci__endpoint_answer(cci_event_base_t *base, int accepts, void *context, const void *data,
@@ -10941,7 +11052,7 @@ CCI__UNUSED static int cci__endpoint_link_uri(cci__endpoint_t *ep, const cci_con
     return status == CCI_SUCCESS ? cci_make_uri(ep->scheme, text, uri) : status;
 }
 
-/* ---- the link's device ---- */
+/* ---- device: what a link tells of it ---- */
 
 /* Looks at it, and tells the program what has changed; what the link's `up` says. */
 CCI__UNUSED static int cci__endpoint_check_link(cci__endpoint_t *ep) {
@@ -10966,7 +11077,7 @@ CCI__UNUSED static int cci__endpoint_check_link(cci__endpoint_t *ep) {
     return up;
 }
 
-/* ---- the end of an endpoint over a link: its peers learn it ---- */
+/* ---- end: the peers of an endpoint over a link learn that it goes ---- */
 
 /* Lets the network work until a time, or until all peers know. */
 static void cci__endpoint_linger(cci__endpoint_t *ep, uint64_t until_ns) {
@@ -11394,7 +11505,17 @@ static int cci__dgram_more(cci_rel_pool_t *pool, int what) {
     return cci__dgram_grow_store(CCI__CONTAINER(pool, cci__dgram_t, pool), what);
 }
 
-/* ---- going out: packets into the batch, the batch to the link ---- */
+/* ==================================================================================================================
+ * >>dgram-send
+ *
+ * Packets leave: the layers above write them into the slots of a batch, which goes to the link as a whole.
+ *   The walk: cci__dgram_output() for each connection in `ready`; cci__dgram_commit() puts a packet into the batch,
+ * with checksum or seal; cci__dgram_flush() gives the batch to the link. What the link does not take is lost, and
+ * goes again.
+ *   Parts: packets into the batch, the batch to the link; a peer whose address changes.
+ * ================================================================================================================== */
+
+/* ---- packets into the batch, the batch to the link ---- */
 
 /* Packets that the link did not take are as good as lost, and go again at once. */
 static void cci__dgram_unsent(cci__dgram_t *ep, cci__tx_slot_t *slot, uint32_t length) {
@@ -11758,7 +11879,12 @@ static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_append(&ep->ready, &active->ready);
 }
 
-/* ---- connections and what is lent to them ---- */
+/* ==================================================================================================================
+ * >>dgram-hot
+ *
+ * Hot state: what a connection has only while it has traffic (cci__active_t), who gets it when the memory limit is
+ * reached, and connections that open, break and end. TURNS in the head of >>dgram says by which rules.
+ * ================================================================================================================== */
 
 static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type);
 
@@ -12341,6 +12467,13 @@ static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_end(&ep->base.conns, &conn->conn, ep->base.now_ns);
 }
 
+/* ==================================================================================================================
+ * >>dgram-events
+ *
+ * Events are made, and what the reliability protocol asks and reports: the functions of cci_rel_sink_t.
+ *   Parts: events; what the reliability protocol asks and tells.
+ * ================================================================================================================== */
+
 /* ---- events ---- */
 
 static int cci__dgram_add_events(cci__endpoint_t *base) {
@@ -12858,7 +12991,13 @@ static const cci_rel_sink_t cci__dgram_sink = {
     cci__sink_keep,     cci__sink_drop,     cci__sink_assemble, cci__sink_deliver, cci__sink_place,
     cci__sink_readable, cci__sink_complete, cci__sink_start,    cci__sink_frame,   cci__sink_broken};
 
-/* ---- coming in ---- */
+/* ==================================================================================================================
+ * >>dgram-receive
+ *
+ * Datagrams come in. The walk: cci__dgram_receive() gets a batch from the link; each datagram's checksum and header;
+ * a packet of an open connection goes to cci__dgram_input_data() and so to >>rel-receive; all else to
+ * >>conn-handshake, whose answer says what happened.
+ * ================================================================================================================== */
 
 /* For the log: a text with a peer's address in it. */
 static CCI__RARE void cci__dgram_log_peer(const cci__dgram_t *ep, int level, const char *before,
@@ -13465,6 +13604,14 @@ static int cci__dgram_receive(cci__dgram_t *ep, int most) {
     return count;
 }
 
+/* ==================================================================================================================
+ * >>dgram-work
+ *
+ * Time and work: due timers, a round of work (cci__dgram_pump()), the OS handle, blocking calls and the helper
+ * thread.
+ *   Parts: time; the OS handle, waiting, and the helper thread.
+ * ================================================================================================================== */
+
 /* ---- time ---- */
 
 static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
@@ -13815,7 +13962,11 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
     return status;
 }
 
-/* ---- creation and destruction ---- */
+/* ==================================================================================================================
+ * >>dgram-create
+ *
+ * Endpoints are made, with the memory that they begin with, and end.
+ * ================================================================================================================== */
 
 #ifdef CCI_SMALL
 /* How many of each kind there are, in the order of CCI_REL_BLOCKS and CCI__STORE_ACTIVES; the counts of buffers raise
@@ -14282,6 +14433,14 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
     cci__dgram_free(ep);
     return CCI_SUCCESS;
 }
+
+/* ==================================================================================================================
+ * >>dgram-calls
+ *
+ * The calls of a program, with the endpoint's lock held: each changes some state and leaves the rest to a round of
+ * work.
+ *   Parts: connecting; events; options; messages; remote memory access.
+ * ================================================================================================================== */
 
 /* ---- connecting ---- */
 
@@ -15289,7 +15448,7 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
  * What is left of the interface when an endpoint's own work is taken away: the program's hooks, the table of
  * transports, the configuration, the list of devices, and the functions that check their arguments and call the
  * transport of the endpoint that they were given. It never touches a datagram, an event or a connection's state; of
- * an RMA between lists (LISTS below) it keeps what the transports don't know.
+ * an RMA between lists (>>core-lists) it keeps what the transports don't know.
  *
  * Invariants. One lock guards the table, the devices and the list of endpoints; it is held while a transport proposes,
  * configures or refreshes devices and creates an endpoint, so hooks and transports must not call back into functions
@@ -15829,7 +15988,14 @@ static void cci__report(int level, const char *file, uint32_t line, const char *
     cci_log(level, note.text);
 }
 
-/* ---- configuration: the parser --------------------------------------------------------------------------------- */
+/* ==================================================================================================================
+ * >>core-config
+ *
+ * The configuration's text, the table of transports, and the devices that come of both.
+ *   Parts: the parser; the table of transports; devices; devices without configuration; devices of a configuration.
+ * ================================================================================================================== */
+
+/* ---- the parser ---- */
 
 static int cci__ini_error(const cci__ini_t *ini, uint32_t line, const char *first, const char *second,
                           const char *third) {
@@ -16546,6 +16712,13 @@ static void cci__configure_again(void) {
     }
 }
 
+/* ==================================================================================================================
+ * >>core-init
+ *
+ * cci_init(), cci_finalize(), and the child of fork().
+ *   Parts: fork; initialization; device functions; endpoint functions.
+ * ================================================================================================================== */
+
 /* ---- fork ----------------------------------------------------------------------------------------------------------
  *
  * A child shares its parent's sockets and has a copy of everything else: keys, packet numbers, locks that a thread
@@ -17149,7 +17322,12 @@ static int cci__create_base(const cci_transport_t *transport, cci_device_t *devi
     return *has_link ? cci_dgram_create(transport, device, service, flags, base, fd) : status;
 }
 
-/* ---- services by name ---- */
+/* ==================================================================================================================
+ * >>core-names
+ *
+ * Services by name: a name gives a short sequence of ports, the server takes the first that is free, the client asks
+ * along the same sequence.
+ * ================================================================================================================== */
 
 #ifndef CCI_NO_NAMES
 static int (*cci__service_port_of(cci_device_t *device))(const char *) {
@@ -17403,8 +17581,10 @@ static uint32_t cci__ops_version(const cci_endpoint_base_t *endpoint) {
                                              : cci__device_of(endpoint->pub.device)->transport->version;
 }
 
-/* ---- LISTS: RMA between lists of segments -------------------------------------------------------------------------
+/* ==================================================================================================================
+ * >>core-lists
  *
+ * RMA between lists of segments.
  * A piece is where a local and a remote segment overlap. Each is an RMA of the transport with the flag CCI_PIECE, so
  * that its completion is known from the program's and taken out here; the event of the whole list lies in its record.
  * A list is accepted with its first piece, or not at all. Other pieces begin when the transport has the means for them,
@@ -17412,7 +17592,8 @@ static uint32_t cci__ops_version(const cci_endpoint_base_t *endpoint) {
  * overtake pieces that have not begun is refused meanwhile (cci_rmav() in >>api).
  *
  * Locks: an endpoint's lists have a lock, which is taken before the transport's. In the child of fork() it may be held
- * for ever, and is not taken. */
+ * for ever, and is not taken.
+ * ================================================================================================================== */
 
 typedef int cci__sendv_t(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
                          int flags);
@@ -17775,7 +17956,15 @@ CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
     return cci__lists_next_deadline(base, ns);
 }
 
-/* ---- connection functions ---------------------------------------------------------------------------------------- */
+/* ==================================================================================================================
+ * >>core-calls
+ *
+ * The functions of the interface: each checks its arguments and calls the transport of its endpoint.
+ *   Parts: connection functions; event functions; option functions; message functions; remote memory access
+ * functions; memory that is shared where it can be.
+ * ================================================================================================================== */
+
+/* ---- connection functions ---- */
 
 CCI_API int cci_accept(cci_event_t *conn_req, const void *context) {
     cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
@@ -18386,8 +18575,7 @@ CCI_API int cci_atomic(cci_connection_t *connection, int operation, uint32_t wid
 #endif
 }
 
-/* ---- memory that is shared where it can be
- * ------------------------------------------------------------------------ */
+/* ---- memory that is shared where it can be ---- */
 
 static int cci__can_share(const cci_endpoint_base_t *endpoint) {
     return cci__ops_version(endpoint) >= 2 && endpoint->ops->rma_alloc != NULL;
@@ -19216,7 +19404,14 @@ static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
 }
 #endif
 
-/* ---- frames ----------------------------------------------------------------------------------------------------- */
+/* ==================================================================================================================
+ * >>tiny-receive
+ *
+ * What comes in: frames, acknowledgements, packets of open connections, and all others.
+ *   Parts: frames; acknowledgements that arrive; what arrives on an open connection; packets that arrive.
+ * ================================================================================================================== */
+
+/* ---- frames ---- */
 
 /* Bytes of a frame; 0 when there are not as many, or it is of no known type. */
 static uint32_t cci__tiny_size(const uint8_t *frame, uint32_t left) {
@@ -19867,7 +20062,14 @@ static void cci__tiny_work(cci__tiny_t *ep) {
     cci__tiny_step(ep);
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------- */
+/* ==================================================================================================================
+ * >>tiny-calls
+ *
+ * The functions of the interface.
+ *   Parts: events; connections; messages; remote memory, the program's side; endpoints and the rest.
+ * ================================================================================================================== */
+
+/* ---- events ---- */
 
 /* The event of a connection itself: of those that are pending the first of its kind. */
 static cci_event_t *cci__tiny_conn_event(cci__tiny_conn_t *conn, uint32_t kinds) {
