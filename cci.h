@@ -8544,88 +8544,79 @@ static int cci__rel_malformed(cci_rel_t *rel) {
     return CCI_REL_UNSOUND;
 }
 
-/* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten
- * as long as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND,
- * _NEWEST. */
-CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
-                          uint64_t now_ns) {
-    uint32_t at, size, acked = 0, nacked = 0, told = 0, pieces = 0;
-    cci__rel_span_t run;
-    uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
-    uint64_t number = cci__expand32(number_low, top), expected = rel->expected, acked_ns = 0;
-    int eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
-    int held = cci__rel_holds(rel);
-    if (number >= UINT64_MAX / 2) return CCI_REL_UNSOUND;
-    rel->advanced = 0;
-    if ((rel->reliable || rel->once) &&
-        (number < rel->floor_number ||
-         cci__ranges_test(rel->numbers, rel->number_count, number, number + 1) != CCI__RANGE_NEW)) {
-        rel->pool->packets_duplicate++;
-        if (rel->number_count == 0 || !rel->reliable)
-            return CCI_REL_SOUND; /* from before a pause: there is nothing to name */
-        rel->ack_count++;         /* the acknowledgement may have been lost */
-        if (rel->ack_at_ns == CCI__NEVER) rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
-        return CCI_REL_SOUND;
+/* What the frames of one packet were so far. */
+typedef struct cci__rel_frames {
+    uint64_t acked_ns;                    /* when the newest packet was sent that the packet acknowledges; 0: none */
+    uint32_t acks, nacks, takens, pieces; /* how many there were of each; pieces: of messages and writes */
+    int is_eliciting, is_pinged, outcome;
+} cci__rel_frames_t;
+
+/* A piece of a message or of a write, or a gap that nothing will fill. */
+static int cci__rel_input_piece(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
+    if (frame[0] == CCI__FRAME_BULK) return cci__rel_input_bulk(rel, frame);
+    return frame[0] == CCI__FRAME_FRAGMENT ? cci__rel_input_fragment(rel, frame, now_ns)
+                                           : cci__rel_input_void(rel, frame);
+}
+
+/* One frame of this layer, of at most `left` bytes, that is not a message; 0 if the packet is malformed. Of some
+ * frames only the first few of a packet count: each costs a look at all that is under way, and a sound peer sends no
+ * more. */
+static inline int cci__rel_input_frame(cci_rel_t *rel, cci__rel_frames_t *frames, const uint8_t *frame, uint32_t left,
+                                       uint64_t now_ns) {
+    switch (frame[0]) {
+    case CCI__FRAME_ACK: return frames->acks++ > 0 || cci__rel_input_ack(rel, frame, left, &frames->acked_ns, now_ns);
+    case CCI__FRAME_NACK:
+        if (frames->nacks++ < sizeof rel->nacks / sizeof rel->nacks[0]) cci__rel_input_nack(rel, frame, now_ns);
+        return 1;
+    case CCI__FRAME_PING: frames->is_eliciting = frames->is_pinged = 1; return 1;
+    case CCI__FRAME_TAKEN:
+        if (rel->reliable && !rel->ordered && frames->takens++ == 0) cci__rel_input_taken(rel, frame, now_ns);
+        return 1;
+    case CCI__FRAME_BULK:
+    case CCI__FRAME_FRAGMENT:
+    case CCI__FRAME_VOID:
+        frames->is_eliciting = 1;
+        if (++frames->pieces > CCI__REL_PIECES) return 0;
+        if (!rel->reliable && frame[0] != CCI__FRAME_FRAGMENT) return 1;
+        if (frames->outcome == CCI__TAKEN) frames->outcome = cci__rel_input_piece(rel, frame, now_ns);
+        return 1;
+    case CCI__FRAME_PAD: return 1;
+    default: return 0; /* a message behind a frame of another layer: nobody would take it */
     }
-    /* a packet is sound or is not: look at all of it first */
-    if (!cci__rel_scan(bytes, length, rel->message_max, &run)) return cci__rel_malformed(rel);
-    rel->heard_ns = now_ns;
-    for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(input) {
-            const uint8_t *frame = bytes + at;
-            if (run.count && at == run.begin) { /* last: afterwards the packet is not ours any more */
-                size = run.end - run.begin;
-                eliciting = 1;
-                continue;
-            }
-            size = cci__rel_check_for(frame, length - at, rel->message_max);
-            if (size == 0) return cci__rel_malformed(rel); /* behind a frame of another layer nobody has looked yet */
-            if (frame[0] >= CCI__FRAME_OTHER) {
-                size = cci__rel_input_other(rel, frame, length - at, acked_ns, number >= top, now_ns);
-                if (size == 0) break;
-                continue;
-            }
-            switch (frame[0]) {
-            case CCI__FRAME_ACK:
-                if (acked++ > 0)
-                    break; /* as with NACKs: one that names nothing new walks along all that is under way */
-                if (!cci__rel_input_ack(rel, frame, length - at, &acked_ns, now_ns)) return cci__rel_malformed(rel);
-                break;
-            case CCI__FRAME_NACK:
-                if (nacked++ >= sizeof rel->nacks / sizeof rel->nacks[0])
-                    break; /* each costs a look at all that is under way, and a sound peer sends no more */
-                cci__rel_input_nack(rel, frame, now_ns);
-                break;
-            case CCI__FRAME_PING: eliciting = pinged = 1; break;
-            case CCI__FRAME_TAKEN:
-                if (rel->reliable && !rel->ordered && told++ == 0) cci__rel_input_taken(rel, frame, now_ns);
-                break;
-            case CCI__FRAME_BULK:
-            case CCI__FRAME_FRAGMENT:
-            case CCI__FRAME_VOID:
-                eliciting = 1;
-                if (++pieces > CCI__REL_PIECES) return cci__rel_malformed(rel);
-                if (!rel->reliable && frame[0] != CCI__FRAME_FRAGMENT) break;
-                if (outcome == CCI__TAKEN)
-                    outcome = frame[0] == CCI__FRAME_BULK       ? cci__rel_input_bulk(rel, frame)
-                              : frame[0] == CCI__FRAME_FRAGMENT ? cci__rel_input_fragment(rel, frame, now_ns)
-                                                                : cci__rel_input_void(rel, frame);
-                break;
-            case CCI__FRAME_PAD: break;
-            default:
-                return cci__rel_malformed(rel); /* a message behind a frame of another layer: nobody would take it */
-            }
-        }
-    if (run.count && outcome == CCI__TAKEN)
-        outcome = cci__rel_input_run(rel, bytes, run.begin, run.end, run.count, run.has_bulk, buffer);
-    if (!held || rel->advanced || rel->expected != expected) rel->stuck_ns = now_ns;
-    if (outcome == CCI__REFUSED) {
-        if (rel->sequence_count == 0)
-            cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
-        rel->pool->packets_refused++;
-        return CCI_REL_SOUND; /* not acknowledged: it comes again */
-    }
-    if (!rel->reliable && !pinged && !rel->once) return CCI_REL_SOUND; /* only the path's probes are acknowledged */
-    gap = number != top;
+}
+
+/* Was this packet received before? Its acknowledgement may have been lost, then. */
+static int cci__rel_is_duplicate(cci_rel_t *rel, uint64_t number, uint64_t now_ns) {
+    if (!rel->reliable && !rel->once) return 0;
+    if (number >= rel->floor_number &&
+        cci__ranges_test(rel->numbers, rel->number_count, number, number + 1) == CCI__RANGE_NEW)
+        return 0;
+    rel->pool->packets_duplicate++;
+    if (rel->number_count == 0 || !rel->reliable) return 1; /* from before a pause: there is nothing to name */
+    rel->ack_count++;
+    if (rel->ack_at_ns == CCI__NEVER) rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
+    return 1;
+}
+
+/* Something of a packet could not be taken: it is not acknowledged, and comes again. */
+static CCI__RARE int cci__rel_refuse_packet(cci_rel_t *rel) {
+    if (rel->sequence_count == 0)
+        cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
+    rel->pool->packets_refused++;
+    return CCI_REL_SOUND;
+}
+
+/* Is the packet's number remembered? Of unreliable packets only the path's probes are acknowledged. */
+static inline int cci__rel_is_numbered(const cci_rel_t *rel, cci__rel_frames_t *frames) {
+    if (rel->reliable) return 1;
+    frames->is_eliciting = frames->is_pinged;
+    return frames->is_pinged || rel->once;
+}
+
+/* All of a packet has been taken: its number is remembered, and it may want to be acknowledged. */
+static inline void cci__rel_received(cci_rel_t *rel, uint64_t number, uint64_t top, int is_eliciting, uint32_t length,
+                                     uint64_t now_ns) {
+    int gap = number != top;
     if (CCI__UNLIKELY(cci__ranges_add(rel->numbers, &rel->number_count, rel->number_capacity, number, number + 1) ==
                       CCI__RANGE_FULL))
         cci__rel_note_number(rel, number);
@@ -8633,7 +8624,48 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         cci__rel_note_low(rel, number);
     if (number >= top) rel->largest_ns = now_ns;
     CCI__REL_ECN(cci__rel_count_codepoint(rel);)
-    if (rel->reliable ? eliciting : pinged) cci__rel_owe(rel, length, gap, now_ns);
+    if (is_eliciting) cci__rel_owe(rel, length, gap, now_ns);
+}
+
+/* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten
+ * as long as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND,
+ * _NEWEST. */
+CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
+                          uint64_t now_ns) {
+    cci__rel_frames_t frames = {0, 0, 0, 0, 0, 0, 0, CCI__TAKEN};
+    uint32_t at, size;
+    cci__rel_span_t run;
+    uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
+    uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
+    int held = cci__rel_holds(rel);
+    if (number >= UINT64_MAX / 2) return CCI_REL_UNSOUND;
+    rel->advanced = 0;
+    if (cci__rel_is_duplicate(rel, number, now_ns)) return CCI_REL_SOUND;
+    /* a packet is sound or is not: look at all of it first */
+    if (!cci__rel_scan(bytes, length, rel->message_max, &run)) return cci__rel_malformed(rel);
+    rel->heard_ns = now_ns;
+    for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(input) {
+            const uint8_t *frame = bytes + at;
+            if (run.count && at == run.begin) { /* last: afterwards the packet is not ours any more */
+                size = run.end - run.begin;
+                frames.is_eliciting = 1;
+                continue;
+            }
+            size = cci__rel_check_for(frame, length - at, rel->message_max);
+            if (size == 0) return cci__rel_malformed(rel); /* behind a frame of another layer nobody has looked yet */
+            if (frame[0] >= CCI__FRAME_OTHER) {
+                size = cci__rel_input_other(rel, frame, length - at, frames.acked_ns, number >= top, now_ns);
+                if (size == 0) break;
+            } else if (!cci__rel_input_frame(rel, &frames, frame, length - at, now_ns)) {
+                return cci__rel_malformed(rel);
+            }
+        }
+    if (run.count && frames.outcome == CCI__TAKEN)
+        frames.outcome = cci__rel_input_run(rel, bytes, run.begin, run.end, run.count, run.has_bulk, buffer);
+    if (!held || rel->advanced || rel->expected != expected) rel->stuck_ns = now_ns;
+    if (frames.outcome == CCI__REFUSED) return cci__rel_refuse_packet(rel);
+    if (!cci__rel_is_numbered(rel, &frames)) return CCI_REL_SOUND;
+    cci__rel_received(rel, number, top, frames.is_eliciting, length, now_ns);
     return number >= top ? CCI_REL_NEWEST : CCI_REL_SOUND;
 }
 
@@ -8756,36 +8788,43 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     }
 }
 
+/* Nothing comes back: all that is under way counts as lost, and one packet tries the path. */
+static void cci__rel_lose_all(cci_rel_t *rel) {
+    cci_flow_before_t before;
+    int is_kept = 1;
+    cci__flow_remember(&rel->flow, &before);
+    while (!cci__list_empty(&rel->flight))
+        is_kept &= cci__rel_missed(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node), 0);
+    rel->flow.window = 2 * (uint64_t)rel->mtu;
+    cci__rel_note_cut(rel, &before, is_kept);
+}
+
+/* The probe time-out [RFC 9002 6.2]: the oldest packet is sent again, from the third in a row on one for all. */
+static void cci__rel_probe_timeout(cci_rel_t *rel, uint64_t now_ns) {
+    cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
+    rel->last_sent_ns = now_ns;
+    if (sent->is_probe) {
+        (void)cci__rel_missed(rel, sent, 0);
+        return;
+    }
+    rel->probes = (uint16_t)(rel->probes + (rel->probes < UINT16_MAX));
+    if (rel->probes == 3) cci__rel_note(rel, CCI_REL_SILENT);
+    if (!sent->item) rel->ping = 1;
+    if (rel->probes >= 3) {
+        if (sent->size > rel->pool->base_mtu && rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
+            cci__rel_shrink(rel);
+        cci__rel_lose_all(rel);
+    } else {
+        (void)cci__rel_missed(rel, sent, 0);
+        if (rel->in_flight > 0 && cci__rel_is_full(rel)) rel->ping = 1;
+    }
+    rel->shuffled = 1;
+}
+
 /* Does what time demands. Call it when the deadline has passed; early is harmless. */
 CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
     if (now_ns >= rel->loss_ns) cci__rel_detect_loss(rel, now_ns);
-    if (now_ns >= cci__rel_pto_at_ns(rel)) {
-        cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
-        rel->last_sent_ns = now_ns;
-        if (sent->is_probe) {
-            (void)cci__rel_missed(rel, sent, 0);
-            return;
-        }
-        rel->probes = (uint16_t)(rel->probes + (rel->probes < UINT16_MAX));
-        if (rel->probes == 3) cci__rel_note(rel, CCI_REL_SILENT);
-        if (!sent->item) rel->ping = 1;
-        if (rel->probes >= 3 && sent->size > rel->pool->base_mtu &&
-            rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
-            cci__rel_shrink(rel);
-        if (rel->probes >= 3) { /* nothing comes back: all of it counts as lost, and one packet tries the path */
-            cci_flow_before_t before;
-            int is_kept = 1;
-            cci__flow_remember(&rel->flow, &before);
-            while (!cci__list_empty(&rel->flight))
-                is_kept &= cci__rel_missed(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node), 0);
-            rel->flow.window = 2 * (uint64_t)rel->mtu;
-            cci__rel_note_cut(rel, &before, is_kept);
-        } else {
-            (void)cci__rel_missed(rel, sent, 0);
-            if (rel->in_flight > 0 && cci__rel_is_full(rel)) rel->ping = 1;
-        }
-        rel->shuffled = 1;
-    }
+    if (now_ns >= cci__rel_pto_at_ns(rel)) cci__rel_probe_timeout(rel, now_ns);
     if (now_ns >= rel->expire_ns && rel->reliable) cci__rel_expire(rel, now_ns);
     if (now_ns >= rel->expire_ns && !rel->reliable) {
         rel->expire_ns = CCI__NEVER;
@@ -11827,6 +11866,21 @@ static CCI__RARE void cci__dgram_tally_issued(const cci__dgram_t *ep, cci__activ
 }
 #endif
 
+/* Where a connection stands that has laid out what it could: in `ready` if it has more, behind others, and with what is
+ * `left` of its turn, below 0 if it has sent too much; in `soon` if something waits for company. */
+static void cci__dgram_requeue(cci__dgram_t *ep, cci__active_t *active, int more, int32_t left) {
+    if (!cci__list_empty(&active->ready)) { /* the link refused some of it meanwhile, which made it ready again */
+        cci__list_remove(&active->ready);
+        more = 1;
+    }
+    active->credit = more ? left : 0;
+    if (active->credit > CCI__DGRAM_QUANTUM) active->credit = CCI__DGRAM_QUANTUM;
+    if (more) /* others first */
+        cci__list_append(&ep->ready, &active->ready);
+    else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
+        cci__list_append(&ep->soon, &active->ready);
+}
+
 /* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after
  * it. Unless it is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets
  * (deficit round robin). */
@@ -11860,16 +11914,7 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
         return;
     }
-    if (!cci__list_empty(&active->ready)) { /* the link refused some of it meanwhile, which made it ready again */
-        cci__list_remove(&active->ready);
-        more = 1;
-    }
-    active->credit = more && !alone ? (int32_t)(most - ((uint32_t)ep->laid_out - begin)) : 0;
-    if (active->credit > CCI__DGRAM_QUANTUM) active->credit = CCI__DGRAM_QUANTUM;
-    if (more) /* others first */
-        cci__list_append(&ep->ready, &active->ready);
-    else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
-        cci__list_append(&ep->soon, &active->ready);
+    cci__dgram_requeue(ep, active, more, alone ? 0 : (int32_t)(most - ((uint32_t)ep->laid_out - begin)));
     CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL)) cci__dgram_tally_issued(ep, active));
     active->unsent_bytes = 0;
 }
@@ -14299,18 +14344,12 @@ static void cci__dgram_forked(cci_endpoint_base_t *base) {
     if (ep->base.info.forked) ep->base.info.forked(ep->base.handle);
 }
 
-static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
-                            cci_endpoint_base_t **endpoint, cci_os_handle_t *fd) {
+/* An endpoint that has nothing yet but what it is told; NULL if there is no memory for it. */
+static cci__dgram_t *cci__dgram_new(const cci_transport_t *transport, cci_device_t *device, int flags, int has_fd) {
     cci__dgram_t *ep = (cci__dgram_t *)cci_alloc(sizeof *ep);
-    uint64_t keys[5];
-    int status;
-#ifndef CCI_NO_NAMES
-    uint64_t name;
-    char port[6];
-#endif
-    if (!ep) return CCI_ENOMEM;
+    if (!ep) return NULL;
     memset(ep, 0, sizeof *ep);
-    cci__endpoint_init(&ep->base, cci__dgram_engine(), device, fd != NULL);
+    cci__endpoint_init(&ep->base, cci__dgram_engine(), device, has_fd);
     ep->base.api.ops = cci__dgram_ops();
     ep->base.api.forked = cci__dgram_forked;
     ep->base.scheme = transport->name;
@@ -14329,6 +14368,26 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
 #ifndef CCI_NO_ATOMICS
     cci__list_init(&ep->free_atomics);
 #endif
+    return ep;
+}
+
+/* Its link is open: now it gets all that an endpoint without traffic has. */
+static int cci__dgram_equip(cci__dgram_t *ep) {
+    uint64_t keys[5];
+    if (ep->base.info.share && !ep->base.info.is_shared) return CCI_ERR_NOT_IMPLEMENTED;
+    if (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS) return CCI_ERROR;
+    return cci__dgram_allocate(ep, keys) ? CCI_SUCCESS : CCI_ENOMEM;
+}
+
+static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
+                            cci_endpoint_base_t **endpoint, cci_os_handle_t *fd) {
+    cci__dgram_t *ep = cci__dgram_new(transport, device, flags, fd != NULL);
+    int status;
+#ifndef CCI_NO_NAMES
+    uint64_t name;
+    char port[6];
+#endif
+    if (!ep) return CCI_ENOMEM;
 #ifndef CCI_NO_NAMES
     name = cci_conn_named_port(service, service ? cci_service_name(device, service) : NULL, port);
     if (name) service = port;
@@ -14338,10 +14397,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     if (status == CCI_SUCCESS && name && ep->base.info.is_shared)
         status = CCI_ERR_NOT_IMPLEMENTED; /* who has the name? */
 #endif
-    if (status == CCI_SUCCESS && ep->base.info.share && !ep->base.info.is_shared) status = CCI_ERR_NOT_IMPLEMENTED;
-    if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
-        status = CCI_ERROR;
-    if (status == CCI_SUCCESS && !cci__dgram_allocate(ep, keys)) status = CCI_ENOMEM;
+    if (status == CCI_SUCCESS) status = cci__dgram_equip(ep);
     if (status != CCI_SUCCESS) {
         cci__dgram_free(ep);
         return status;
@@ -17355,7 +17411,7 @@ CCI_API const char *cci_service_name(cci_device_t *device, const char *text) {
 }
 
 #ifdef CCI_NO_NAMES
-#define cci__service_is_name(device, service) 0
+#define cci__service_is_name(device, service) ((void)(service), 0)
 #define cci__create_named(transport, device, service, flags, base, fd, has_link) CCI_EINVAL
 #define cci__known_service(device, address, text, size) ((void)(text), (address))
 #else
@@ -17445,29 +17501,45 @@ static int cci__service_refuse(cci_device_t *device, const char *service, int st
     return status;
 }
 
+/* One of those that cci_get_devices() gives, as it is now; NULL if it is none. */
+static cci__device_t *cci__device_known(const cci_device_t *wanted) {
+    cci__device_t *device = cci__core.devices;
+    while (device != NULL && &device->pub != wanted) device = device->next;
+    if (device != NULL) cci__device_refresh(device);
+    return device;
+}
+
+static int cci__device_is_up(const cci__device_t *device) {
+    return device != NULL && device->pub.up && device->transport != NULL;
+}
+
+/* Can several endpoints have this service? CCI_SUCCESS also where they need not. */
+static int cci__check_shared(cci__device_t *device, const char *service, int flags) {
+    const char *why = NULL;
+    if (!(flags & CCI_ENDPOINT_SHARED)) return CCI_SUCCESS;
+    if (device->transport->create != NULL)
+        why = "its transport can't let several endpoints have one service";
+    else if (cci__service_is_name(&device->pub, service))
+        why = "several endpoints can share a port, but not the name of a service";
+    if (why == NULL) return CCI_SUCCESS;
+    (void)cci__refuse(device->pub.name, why);
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
 static int cci__create_locked(cci_device_t *wanted, const char *service, int flags, cci_endpoint_t **endpoint,
                               cci_os_handle_t *fd) {
-    cci__device_t *device = cci__core.devices;
+    cci__device_t *device;
     const cci_transport_t *transport;
     cci_endpoint_base_t *base = NULL;
     int status, has_link;
     if (!cci__is_initialized()) return cci__not_initialized("cci_create_endpoint()");
-    if (wanted == NULL) {
-        device = cci__device_any();
-    } else {
-        while (device != NULL && device != cci__device_of(wanted)) device = device->next;
-        if (device == NULL)
-            return cci__refuse("cci_create_endpoint()", "the device is none of those that cci_get_devices() gives");
-        cci__device_refresh(device);
-    }
-    if (device == NULL || !device->pub.up || device->transport == NULL) return cci__device_is_down(device);
+    device = wanted == NULL ? cci__device_any() : cci__device_known(wanted);
+    if (device == NULL && wanted != NULL)
+        return cci__refuse("cci_create_endpoint()", "the device is none of those that cci_get_devices() gives");
+    if (!cci__device_is_up(device)) return cci__device_is_down(device);
     transport = device->transport;
-    if ((flags & CCI_ENDPOINT_SHARED) && (transport->create != NULL || cci__service_is_name(&device->pub, service))) {
-        (void)cci__refuse(device->pub.name, transport->create != NULL
-                                                ? "its transport can't let several endpoints have one service"
-                                                : "several endpoints can share a port, but not the name of a service");
-        return CCI_ERR_NOT_IMPLEMENTED;
-    }
+    status = cci__check_shared(device, service, flags);
+    if (status != CCI_SUCCESS) return status;
     status = cci__service_is_name(&device->pub, service)
                  ? cci__create_named(transport, &device->pub, service, flags, &base, fd, &has_link)
                  : cci__create_base(transport, &device->pub, service, flags, &base, fd, &has_link);
@@ -18474,30 +18546,40 @@ static int cci__rmav_accept(cci_lists_t *lists, cci__rmav_t *list) {
     return status;
 }
 
-static int cci__rmav_start(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len,
-                           const cci_rma_segment_t *local, uint32_t local_count, const cci_rma_segment_t *remote,
-                           uint32_t remote_count, const cci__walk_t *walk, const void *context, int flags) {
+/* What the program gave cci_rmav(). */
+typedef struct cci__rmav_call {
+    cci_connection_t *connection;
+    const cci_rma_segment_t *local, *remote;
+    uint32_t local_count, remote_count;
+    const void *msg_ptr;
+    uint32_t msg_len;
+    int flags;
+    const void *context;
+} cci__rmav_call_t;
+
+static int cci__rmav_start(const cci__rmav_call_t *call, uint64_t bytes) {
     const size_t segment_bytes = sizeof(cci_rma_segment_t) + sizeof(struct cci_rma_handle);
-    cci_lists_t *lists = cci__lists_of(cci__endpoint_of_connection(connection));
+    cci_lists_t *lists = cci__lists_of(cci__endpoint_of_connection(call->connection));
     cci__rmav_t *list;
     uint8_t *to;
     if (lists == NULL) return CCI_ENOMEM;
-    list = (cci__rmav_t *)cci_alloc(sizeof *list + (local_count + remote_count) * segment_bytes + msg_len);
+    list = (cci__rmav_t *)cci_alloc(sizeof *list + (call->local_count + call->remote_count) * segment_bytes +
+                                    call->msg_len);
     if (list == NULL) return CCI_ENOMEM;
     memset(list, 0, sizeof *list);
     list->event.endpoint = &lists->face;
     list->event.pub.send.type = CCI_EVENT_SEND;
-    list->event.pub.send.connection = connection;
-    list->event.pub.send.context = cci__context_of(context);
-    list->connection = connection;
-    list->flags = flags;
+    list->event.pub.send.connection = call->connection;
+    list->event.pub.send.context = cci__context_of(call->context);
+    list->connection = call->connection;
+    list->flags = call->flags;
     to = (uint8_t *)(list + 1);
-    list->walk.local = cci__rmav_copy(&to, local, local_count);
-    list->walk.remote = cci__rmav_copy(&to, remote, remote_count);
-    list->walk.bytes_left = walk->bytes_left;
+    list->walk.local = cci__rmav_copy(&to, call->local, call->local_count);
+    list->walk.remote = cci__rmav_copy(&to, call->remote, call->remote_count);
+    list->walk.bytes_left = bytes;
     list->message = to;
-    list->message_len = msg_len;
-    if (msg_len > 0) memcpy(to, msg_ptr, msg_len);
+    list->message_len = call->msg_len;
+    if (call->msg_len > 0) memcpy(to, call->msg_ptr, call->msg_len);
     return cci__rmav_accept(lists, list);
 }
 
@@ -18506,6 +18588,7 @@ CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t
                      uint32_t remote_count, const void *context, int flags) {
     cci_endpoint_base_t *base;
     cci_lists_t *lists;
+    cci__rmav_call_t call;
     cci__walk_t walk;
     uint64_t bytes;
     int status = cci__rmav_measure(local, local_count, &walk.bytes_left);
@@ -18534,8 +18617,16 @@ CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t
     lists = CCI__LISTS_LOAD(base->lists);
     if (lists != NULL && cci__lists_hold(lists, connection, flags)) return CCI_ENOBUFS;
     if (flags & CCI_FLAG_BLOCKING) return cci__rmav_block(connection, walk, msg_ptr, msg_len, flags);
-    return cci__rmav_start(connection, msg_ptr, msg_len, local, local_count, remote, remote_count, &walk, context,
-                           flags);
+    call.connection = connection;
+    call.local = local;
+    call.remote = remote;
+    call.local_count = local_count;
+    call.remote_count = remote_count;
+    call.msg_ptr = msg_ptr;
+    call.msg_len = msg_len;
+    call.flags = flags;
+    call.context = context;
+    return cci__rmav_start(&call, walk.bytes_left);
 }
 #endif
 

@@ -15,7 +15,7 @@
     __CPROVER_loop_invariant(!ghost.seen || ghost.followed || (ghost.next == run->end && ghost.rank + 1 == run->count)) \
     __CPROVER_loop_invariant(!ghost.followed || (ghost.seen && ghost.next < run->end && ghost.rank + 1 < run->count)) \
     __CPROVER_decreases(length - at)
-#define CCI__LOOP_input __CPROVER_assigns(at, size, acked, nacked, pieces, eliciting, pinged, outcome, checked, checked_length) \
+#define CCI__LOOP_input __CPROVER_assigns(at, size, frames, checked, checked_length) \
     __CPROVER_loop_invariant(at >= CCI_REL_HEADER && at <= length) \
     __CPROVER_decreases(length - at)
 #define CCI__LOOP_place_run __CPROVER_assigns(count, frame, skip, given_left) \

@@ -16,16 +16,15 @@ MANY_LINES = 900  # a section that has more of them lists its parts
 # (measure, goal, {header: bound where the goal is not reached}); no goal: there is only the bound.
 BOUNDS = [
     ("lines", {"cci.h": 9800, "cci_verbs.h": 5200, "cci_sisci.h": 10200},
-     {"cci.h": 20760, "cci_udp.h": 3600, "cci_verbs.h": 7780, "cci_sisci.h": 13410}),
+     {"cci.h": 20850, "cci_udp.h": 3600, "cci_verbs.h": 7780, "cci_sisci.h": 13410}),
     ("longest line", 120, {}),
-    ("longest function", 60, {"cci.h": 89}),
-    ("highest complexity", 20, {"cci.h": 56, "cci_verbs.h": 24}),
-    ("functions above a complexity of 20", 0, {"cci.h": 10, "cci_verbs.h": 3}),
-    ("most parameters", 7, {"cci.h": 10, "cci_verbs.h": 9, "cci_sisci.h": 9}),
+    ("longest function", 60, {}),
+    ("highest complexity", 20, {"cci.h": 25, "cci_verbs.h": 24}),
+    ("functions above a complexity of 20", 0, {"cci.h": 5, "cci_verbs.h": 3}),
+    ("most parameters", 7, {"cci_verbs.h": 9, "cci_sisci.h": 9}),
     (f"sections above {MANY_LINES} lines that do not list their parts", 0, {}),
 ]  # fmt: skip
 SECTION_GOAL = 1500
-SECTION_BOUNDS = {}
 ENGINES = [("cci.h", "cci__dgram_"), ("cci_verbs.h", "cci__rc_"), ("cci_sisci.h", "cci__sisci_")]
 COMMON_GOAL, COMMON_BOUND = 12, 48
 
@@ -94,7 +93,7 @@ def measure(header, text, api):
     short = []
     for name, size, parts, _ in sections(lines):
         if size > MANY_LINES:
-            row("section " + name, size, SECTION_BOUNDS.get(name, SECTION_GOAL), SECTION_GOAL, f"{len(parts)} parts")
+            row("section " + name, size, SECTION_GOAL, SECTION_GOAL, f"{len(parts)} parts")
         else:
             short.append(f"{name} {size}")
     print(textwrap.fill("other sections: " + ", ".join(short), 140, initial_indent="  ", subsequent_indent="    "))
