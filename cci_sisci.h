@@ -7219,13 +7219,23 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
     cci_evq_post(&ep->base.evq.done, &op->event);
 }
 
+/* Has the peer consumed its record? Then it has ended well, although that may not have been noticed yet, and the lines
+ * of the record may have another one by now. */
+static int cci__sisci_is_consumed(const cci__sisci_link *link, const cci__sisci_op *op) {
+    return op->has_record && (int32_t)(link->out.acknowledged - op->end) >= 0;
+}
+
+/* The peer is to drop the record, if it has not consumed it. */
+static void cci__sisci_cancel_record(cci__sisci_link *link, const cci__sisci_op *op) {
+    CCI_ASSERT(op->has_record && !cci__sisci_is_consumed(link, op));
+    cci__sisci_write_word(link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
+                          op->word | CCI__SISCI_CANCELLED);
+}
+
 /* Fails an operation. Its record is cancelled if the peer has not consumed it. */
 static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
-    if (op->has_record && (int32_t)(link->out.acknowledged - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
-        cci__sisci_write_word(link,
-                              CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
-                              op->word | CCI__SISCI_CANCELLED);
-    }
+    if (op->has_record && !cci__sisci_is_consumed(link, op) && link->state == CCI__SISCI_OPEN)
+        cci__sisci_cancel_record(link, op);
     cci__sisci_complete(ep, op, status);
 }
 
@@ -10147,13 +10157,12 @@ static void cci__sisci_cancel_behind(cci__sisci *ep, cci__sisci_link *link, cci_
     for (at = &from->node; at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
         if (op->conn != conn || op->is_cancelled || (op->item && !op->item->has_message)) continue;
+        if (cci__sisci_is_consumed(link, op)) continue;
         op->is_cancelled = 1;
         op->deadline_ns = cci__sisci_new_deadline(ep, conn);
         if (op->has_record) {
             resumes = is_ordered;
-            cci__sisci_write_word(
-                link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out.lines - 1)) * CCI__SISCI_LINE + 4,
-                op->word | CCI__SISCI_CANCELLED);
+            cci__sisci_cancel_record(link, op);
             cci__sisci_touch(link);
         } else if (op->item) {
             op->item->op = NULL;
@@ -10204,7 +10213,7 @@ static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__si
     cci_list_t *at;
     for (at = link->ops.next; at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
+        if (!cci__sisci_is_consumed(link, op) && cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
             late->status = cci__sisci_late_status(
                 ep, link, op->conn, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
             late->op = late->status == CCI_ERR_RNR && !op->is_cancelled ? op : NULL;

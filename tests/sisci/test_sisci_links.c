@@ -569,6 +569,46 @@ static void a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep(voi
     }
 }
 
+/* The peer has consumed it, which the sender has not noticed: its lines have other records by now. */
+static void a_message_whose_record_was_consumed_is_not_cancelled_when_its_time_is_over(void **state) {
+    cci_os_handle_t fd;
+    cci_connection_t *mine, *its;
+    side_t *client, *server = open_sleeper_with_short_rings(&fd, &client, &mine, &its);
+    cci__sisci_link *link = link_of(mine);
+    cci__sisci_op *late;
+    cci_event_t *event;
+    char body[150];
+    int i, count = 0;
+    (void)state;
+    memset(body, 'x', sizeof body);
+    client->deaf = 1;
+    TRUE(cci_send(mine, "late", 4, NULL, 0) == CCI_SUCCESS);
+    late = CCI__CONTAINER(link->ops.next, cci__sisci_op, node);
+    for (i = 0; i < 12; i++) {
+        AWAIT(count_of(server, CCI_EVENT_RECV) == 1);
+        drop(take(server, CCI_EVENT_RECV));
+        TRUE(cci_send(mine, body, sizeof body, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+    }
+    for (; cci__sisci_has_room(link, 4); count++) {
+        TRUE(cci_send(mine, body, sizeof body, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+    }
+    TRUE(link->ops.next == &late->node && link->out.head - late->start > link->out.lines);
+    cci__sisci_read_ack(link);
+    inside(client->ep)->base.now_ns = cci__sci_now();
+    cci__sisci_cancel_behind(inside(client->ep), link, late);
+    cci__sisci_flush(inside(client->ep));
+    for (; count >= 0; count--) { /* and the last of the twelve */
+        AWAIT(count_of(server, CCI_EVENT_RECV) > 0);
+        event = take(server, CCI_EVENT_RECV);
+        TRUE(event->recv.len == sizeof body && memcmp(event->recv.ptr, body, sizeof body) == 0);
+        drop(event);
+    }
+    client->deaf = 0;
+    event = await(client, CCI_EVENT_SEND);
+    TRUE(event->send.status == CCI_SUCCESS);
+    drop(event);
+}
+
 /* ---- many links, of which each is found at once ------------------------------------------------------------------------------- */
 
 static void set_descriptor_limit(rlim_t limit) {
@@ -1767,6 +1807,7 @@ int main(void) {
         LINK_TEST(a_request_that_waits_for_space_for_its_refusal_keeps_a_server_awake_when_there_is_some),
         LINK_TEST(an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_some),
         LINK_TEST(a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep),
+        LINK_TEST(a_message_whose_record_was_consumed_is_not_cancelled_when_its_time_is_over),
         LINK_TEST(a_message_of_any_of_many_links_is_found_in_the_next_calls),
         LINK_TEST(what_is_looked_up_for_a_link_does_not_grow_with_the_number_of_links),
         LINK_TEST(a_link_whose_records_are_taken_uses_one_page_of_its_ring),
