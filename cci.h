@@ -212,6 +212,8 @@
  * in its table. Without a word from the peer a connection ends
  *     - when a message is not taken in the send time-out (CCI_ETIMEDOUT),
  *     - when the peer answers that it does not know it, as one does that was restarted (CCI_ERR_DISCONNECTED),
+ *     - when memory or receive buffers are short, and it has held messages that came out of order for 10 s without
+ *       getting what is missing (CCI_ETIMEDOUT),
  *     - when the peer was silent for `probe_idle` seconds (a key of udp, and of verbs in mode ud; 300), and for as long
  *       again while it was asked eight times for a sign of life (CCI_ETIMEDOUT). Peers that do not call the library for
  *       longer than that need a larger value, or 0. Such questions are small, need no buffers, and are not seen by
@@ -1027,7 +1029,8 @@ CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 /* Beyond CCI 0.3.0, for programs without an OS handle: `*ns` becomes the nanoseconds from now, by the transport's
  * clock, within which the program must call cci_get_event() again if nothing arrives and it calls nothing else
  * meanwhile. 0: at once, an event waits or something is due; UINT64_MAX: not before something arrives. It may be
- * earlier than needed, and does no work itself. After CCI_ENOBUFS it takes no account of messages that wait for the
+ * earlier than needed, and does no work itself. It is no way to sleep without a handle unless something else, such as an
+ * interrupt, wakes the program when a packet arrives. After CCI_ENOBUFS it takes no account of messages that wait for the
  * program to return events. CCI_EINVAL: an argument is NULL. */
 CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns);
 
@@ -1077,11 +1080,12 @@ CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t len
 CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_handle);
 
 /* Moves data_len bytes between registered memories. With msg_ptr and msg_len the peer gets that message after the data.
+ * The peer's program may get that message after the completion: who writes to the same place again waits for its answer.
  * Flags: one of READ and WRITE, and BLOCKING, SILENT, FENCE. Completes with CCI_SUCCESS when the peer has all of it, or
  * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED, CCI_ERR_RNR.
  * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, not just one of READ and WRITE is set,
- * or flags has a bit that is no CCI_FLAG_. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range.
- * CCI_EMSGSIZE, CCI_ENOBUFS, CCI_ERR_DISCONNECTED. */
+ * or flags has a bit that is no CCI_FLAG_. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range, or the
+ * remote range passes 2^64. CCI_EMSGSIZE, CCI_ENOBUFS, CCI_ERR_DISCONNECTED. */
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags);
