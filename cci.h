@@ -5286,7 +5286,7 @@ typedef struct cci_rel_state {
 #else
 #define CCI__REL_ECN(...) __VA_ARGS__
 /* What a connection knows of ECN: codepoints that came, and what the peer says of its own count. */
-typedef struct cci__rel_ecn {
+typedef struct cci__rel_ecn_state {
     uint32_t came[4], report_at; /* by codepoint; ECT(0) that come until the next report, if nothing is marked */
     uint32_t from, acked; /* low bits: packets from there on left with ECT(0); so many of them were acknowledged */
     uint32_t until;       /* `acked` that must not be reached without a report */
