@@ -35,7 +35,7 @@ help:
 	@echo 'make coverage   lines and branches of cci.h that all tests together reach'
 	@echo 'make analyze    gcc'\''s analyzer, cppcheck, clang-tidy, shellcheck and pyflakes: no open finding; minutes'
 	@echo 'make prove      what reads packets stays inside them, proven with CBMC; minutes'
-	@echo 'make firmware   the example of a small machine at a serial line, examples/firmware, with arm-none-eabi-gcc;'
+	@echo 'make firmware   the example of a small machine, examples/firmware, at a serial line and at Ethernet, with arm-none-eabi-gcc;'
 	@echo '                make firmware-test: in an emulator, QEMU, and an ordinary program talks to it'
 	@echo 'make install    headers, tools, man pages, shared library, files for pkg-config and CMake: below PREFIX=/usr/local,'
 	@echo '                or DESTDIR and PREFIX; make uninstall takes them away again'
@@ -103,16 +103,16 @@ prove:
 
 FIRMWARE_CC = arm-none-eabi-gcc
 FIRMWARE_CFLAGS = -mcpu=cortex-m3 -mthumb -Os -std=gnu99 -DNDEBUG -Wall -Wextra -ffunction-sections -fdata-sections -ffreestanding
-firmware: build/firmware.elf build/firmware-small.elf build/firmware-host
+FIRMWARE = build/firmware.elf build/firmware-small.elf build/firmware-ethernet.elf build/firmware-ethernet-m4.elf
+firmware: $(FIRMWARE) build/firmware-host
 
-FIRMWARE_SOURCES = examples/firmware/firmware.c examples/firmware/board.h examples/firmware/slip.h examples/firmware/firmware.ld cci.h
-build/firmware.elf: $(FIRMWARE_SOURCES) | build
-	$(FIRMWARE_CC) $(FIRMWARE_CFLAGS) -nostartfiles -Wl,--gc-sections -T examples/firmware/firmware.ld -I. -o $@ $<
+build/firmware-small.elf: FIRMWARE_BOARD = -DBOARD_SMALL
+build/firmware-ethernet.elf: FIRMWARE_BOARD = -DBOARD_ETHERNET
+build/firmware-ethernet-m4.elf: FIRMWARE_BOARD = -DBOARD_ETHERNET -mcpu=cortex-m4
+$(FIRMWARE): examples/firmware/firmware.c $(wildcard examples/firmware/*.h) examples/firmware/firmware.ld cci.h | build
+	$(FIRMWARE_CC) $(FIRMWARE_CFLAGS) $(FIRMWARE_BOARD) -nostartfiles -Wl,--gc-sections -T examples/firmware/firmware.ld -I. -o $@ $<
 
-build/firmware-small.elf: $(FIRMWARE_SOURCES) | build
-	$(FIRMWARE_CC) $(FIRMWARE_CFLAGS) -DBOARD_SMALL -nostartfiles -Wl,--gc-sections -T examples/firmware/firmware.ld -I. -o $@ $<
-
-build/firmware-host: examples/firmware/host.c examples/firmware/board.h examples/firmware/slip.h cci.h | build
+build/firmware-host: examples/firmware/host.c examples/firmware/board.h examples/firmware/slip.h cci.h cci_udp.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. $(LDFLAGS) -o $@ $< -pthread $(LDLIBS)
 
 firmware-test:

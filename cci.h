@@ -326,10 +326,11 @@
  *                       CCI_EVENT_DISCONNECT, the context, capabilities of endpoints and connections, alignments
  *                       (none), and the buffer counts, which can
  *                       be set up to the macros below and change nothing.
- *                       Where all connections are taken, a new client has the server ask the one that was silent
+ *                       Where all connections are taken, or the program holds so many events that less than two
+ *                       receive buffers are free, a new client has the server ask the connection that was silent
  *                       longest for a sign of life; it ends with CCI_ETIMEDOUT when eight questions, in 4 s at least,
- *                       went unanswered. A server that sets CCI_OPT_ENDPT_EVENT_MASK learns of it and calls
- *                       cci_disconnect(); then the new client gets the place.
+ *                       went unanswered. A server that sets CCI_OPT_ENDPT_EVENT_MASK learns of it, returns what it
+ *                       has of that connection and calls cci_disconnect(); then the new client gets the place.
  *                       Bytes on 32-bit machines (D: CCI_TINY_MTU):
  *     CCI_TINY_MTU            260   the longest datagram, with a checksum; a link with a larger one is CCI_ENOMEM
  *     CCI_TINY_CONNECTIONS      2   224 for each and its send slots: one more than peers, for one that was restarted
@@ -5289,7 +5290,7 @@ typedef struct cci_rel_state {
 #else
 #define CCI__REL_ECN(...) __VA_ARGS__
 /* What a connection knows of ECN: codepoints that came, and what the peer says of its own count. */
-typedef struct cci__rel_ecn {
+typedef struct cci__rel_ecn_state {
     uint32_t came[4], report_at; /* by codepoint; ECT(0) that come until the next report, if nothing is marked */
     uint32_t from, acked; /* low bits: packets from there on left with ECT(0); so many of them were acknowledged */
     uint32_t until;       /* `acked` that must not be reached without a report */
@@ -19347,9 +19348,10 @@ static void cci__tiny_ask(cci__tiny_conn_t *conn) {
         cci__tiny_break(conn, CCI_ETIMEDOUT);
 }
 
-/* A request finds no free connection: the one that has been silent longest, for more than a second, is asked for a sign
- * of life, and ended when it misses eight in a row. Only requests drive this, one connection at a time; many requests
- * cause no more than one question in half a second, nor does a question outlive them. */
+/* A request finds no free connection, or too few receive buffers: the connection that has been silent longest, for more
+ * than a second, is asked for a sign of life, and ended when it misses eight in a row. Only requests drive this, one
+ * connection at a time; many requests cause no more than one question in half a second, nor does a question outlive
+ * them. */
 static void cci__tiny_check_silent(cci__tiny_t *ep) {
     cci__tiny_conn_t *conn = NULL;
     uint32_t i, silent = CCI__TINY_MS(1000), interval;
@@ -19961,6 +19963,7 @@ static void cci__tiny_on_request(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t
     const uint64_t token = cci__load64(bytes + 8);
     cci__tiny_conn_t *conn;
     uint32_t i;
+    int is_whole;
     if (length < 48 || bytes[2] > CCI_CONN_ATTR_UU || cci__load32(bytes + 24) == 0 || data_length > CCI_CONN_REQ_LEN ||
         cci__load16(bytes + 38) > length - 48)
         return;
@@ -19973,9 +19976,10 @@ static void cci__tiny_on_request(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t
         if (conn->state == CCI__TINY_REJECTED) cci__tiny_control(conn, CCI__PKT_REJECT);
         return;
     }
-    if (cci__load16(bytes + 36) != 0 || cci__load16(bytes + 38) != data_length || cci__tiny_spare(ep) < 2 ||
-        (conn = cci__tiny_new_conn(ep)) == NULL) {
-        if (!conn) cci__tiny_check_silent(ep);
+    is_whole = cci__load16(bytes + 36) == 0 && cci__load16(bytes + 38) == data_length;
+    conn = is_whole && cci__tiny_spare(ep) >= 2 ? cci__tiny_new_conn(ep) : NULL;
+    if (!conn) {
+        if (is_whole) cci__tiny_check_silent(ep);
         cci__tiny_answer(ep, from, bytes, CCI__PKT_BUSY);
         return;
     }

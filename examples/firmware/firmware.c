@@ -1,4 +1,4 @@
-/* firmware.c - CCI on bare metal: a Cortex-M3 (QEMU's mps2-an385) at a serial line. Start-up, clock, UART and link are all here.
+/* firmware.c - CCI on bare metal: a Cortex-M3 or M4 (QEMU's mps2-an385 and -an386), at a serial line or at Ethernet.
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * It accepts whoever connects, gives the handles of two blocks of its memory, and echoes messages, while the peer reads and writes
@@ -7,14 +7,21 @@
  */
 #include "board.h"
 
+#ifdef BOARD_ETHERNET
+#define MTU BOARD_UDP_MTU
+#define CONNECTIONS 4
+#else
+#define MTU BOARD_MTU
+#define CONNECTIONS 8 /* a peer that dies keeps its own until the send time-out, or until all are taken */
+#endif
 #ifndef BOARD_SMALL
 #define CCI_TINY
-#define CCI_TINY_MTU BOARD_MTU
-#define CCI_TINY_CONNECTIONS 8 /* a peer that dies keeps its own until the send time-out, 30 s */
+#define CCI_TINY_MTU MTU
+#define CCI_TINY_CONNECTIONS CONNECTIONS
 #define RECEIVES CCI_TINY_RECEIVES
 #else /* what CCI_TINY goes without (see >>config in cci.h), for five times the code */
 #define CCI_SMALL
-#define CCI_SMALL_CONNECTIONS 8
+#define CCI_SMALL_CONNECTIONS CONNECTIONS
 #define CCI_SMALL_ACTIVE 2
 #define RECEIVES CCI_SMALL_RECEIVES
 #endif
@@ -24,8 +31,6 @@
 #include "cci.h"
 
 #include <string.h>
-
-#include "slip.h"
 
 /* ---- BOARD: registers and interrupts ----------------------------------------------------------------------------------- */
 
@@ -37,44 +42,10 @@
 #define TIMER_VALUE(timer) REGISTER((timer) + 4)
 #define TIMER_RELOAD(timer) REGISTER((timer) + 8)
 #define TIMER_INTERRUPT(timer) REGISTER((timer) + 12)
-#define UART_DATA REGISTER(0x40004000)
-#define UART_STATE REGISTER(0x40004004) /* 1: the transmitter is full, 2: a byte has come */
-#define UART_CONTROL REGISTER(0x40004008)
-#define UART_INTERRUPT REGISTER(0x4000400C)
-#define UART_DIVIDER REGISTER(0x40004010)
 #define CLOCK_HZ 25000000u
 
-/* A ring with one writer and one reader: one is an interrupt, the other the program. Neither ever waits. */
-#define RING_SIZE 2048u
-typedef struct ring {
-    volatile uint32_t written, read;
-    uint8_t bytes[RING_SIZE];
-} ring_t;
-
-static ring_t received, to_send;
 static volatile uint32_t clock_overflows, alarms;
-
-static void feed_transmitter(void) {
-    while (to_send.read != to_send.written && !(UART_STATE & 1)) {
-        UART_DATA = to_send.bytes[to_send.read % RING_SIZE];
-        to_send.read++;
-    }
-}
-
-static void on_byte(void) {
-    UART_INTERRUPT = 2;
-    while (UART_STATE & 2) {
-        uint8_t byte = (uint8_t)UART_DATA;
-        if (received.written - received.read == RING_SIZE) continue; /* a full ring: the peer repeats what was lost */
-        received.bytes[received.written % RING_SIZE] = byte;
-        received.written++;
-    }
-}
-
-static void on_sent(void) {
-    UART_INTERRUPT = 1;
-    feed_transmitter();
-}
+static uint32_t unplugs; /* how often the cable was pulled out, where the link can tell */
 
 static void on_clock(void) {
     TIMER_INTERRUPT(CLOCK) = 1;
@@ -92,58 +63,12 @@ static void on_fault(void) {
     }
 }
 
-int main(void);
-extern uint8_t stack_top[], data_begin[], data_end[], data_load[], bss_begin[], bss_end[];
-
-static void reset(void) {
-    memcpy(data_begin, data_load, (size_t)(data_end - data_begin));
-    memset(bss_begin, 0, (size_t)(bss_end - bss_begin));
-    (void)main();
-    for (;;) {
-    }
-}
-
-typedef void (*handler_t)(void);
-__attribute__((used, section(".vectors"))) static const handler_t vectors[] = {(handler_t)(uintptr_t)stack_top,
-                                                                               reset,
-                                                                               on_fault,
-                                                                               on_fault,
-                                                                               on_fault,
-                                                                               on_fault,
-                                                                               on_fault,
-                                                                               NULL,
-                                                                               NULL,
-                                                                               NULL,
-                                                                               NULL,
-                                                                               on_fault,
-                                                                               on_fault,
-                                                                               NULL,
-                                                                               on_fault,
-                                                                               on_fault,
-                                                                               on_byte,
-                                                                               on_sent,
-                                                                               NULL,
-                                                                               NULL,
-                                                                               NULL,
-                                                                               NULL,
-                                                                               NULL,
-                                                                               NULL,
-                                                                               on_clock,
-                                                                               on_alarm};
-
 static void start_timer(uint32_t timer, uint32_t ticks) {
     TIMER_CONTROL(timer) = 0;
     TIMER_INTERRUPT(timer) = 1;
     TIMER_RELOAD(timer) = ticks;
     TIMER_VALUE(timer) = ticks;
     TIMER_CONTROL(timer) = 9; /* on, with its interrupt, at the processor's clock */
-}
-
-static void start_board(void) {
-    start_timer(CLOCK, UINT32_MAX);
-    UART_DIVIDER = CLOCK_HZ / 115200;
-    UART_CONTROL = 15; /* both directions, with interrupts */
-    INTERRUPT_ENABLE = 0x303;
 }
 
 /* The timer overflows after 172 s and counts that in its interrupt: both are read again until no overflow came in between.
@@ -157,7 +82,42 @@ static uint64_t clock_ns(void) {
     return (((uint64_t)overflows << 32) + (UINT32_MAX - value)) * (1000000000u / CLOCK_HZ);
 }
 
-/* Sleeps until a byte comes or goes, or so much time is over. An interrupt that comes between the look and the instruction is held
+static uint64_t link_now(void *link) {
+    (void)link;
+    return clock_ns();
+}
+
+#ifdef BOARD_ETHERNET
+#include "ethernet.h"
+#else
+#include "serial.h"
+#endif
+
+/* ---- BOARD: start-up and sleep ------------------------------------------------------------------------------------------ */
+
+int main(void);
+extern uint8_t stack_top[], data_begin[], data_end[], data_load[], bss_begin[], bss_end[];
+
+static void reset(void) {
+    memcpy(data_begin, data_load, (size_t)(data_end - data_begin));
+    memset(bss_begin, 0, (size_t)(bss_end - bss_begin));
+    (void)main();
+    for (;;) {
+    }
+}
+
+typedef void (*handler_t)(void);
+__attribute__((used, section(".vectors"))) static const handler_t vectors[] = {
+    (handler_t)(uintptr_t)stack_top, reset, on_fault, on_fault, on_fault, on_fault, on_fault,
+    [11] = on_fault, [12] = on_fault, [14] = on_fault, [15] = on_fault, [24] = on_clock, [25] = on_alarm, LINK_VECTORS};
+
+static void start_board(void) {
+    start_timer(CLOCK, UINT32_MAX);
+    INTERRUPT_ENABLE = 0x300;
+    start_link();
+}
+
+/* Sleeps until something comes, or so much time is over. An interrupt that comes between the look and the instruction is held
  * back and ends the sleep at once: none is missed. 0: there was no need to sleep. */
 static uint32_t sleep_for(uint64_t ns) {
     const uint64_t ticks = ns / (1000000000u / CLOCK_HZ);
@@ -166,89 +126,12 @@ static uint32_t sleep_for(uint64_t ns) {
     if (ticks == 0) return 0;
     start_timer(ALARM, ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX); /* after 172 s it looks what there is to wait for */
     __asm__ volatile("cpsid i" ::: "memory");
-    sleeps = received.read == received.written && alarms == before;
+    sleeps = !link_has_input() && alarms == before;
     if (sleeps) __asm__ volatile("wfi");
     __asm__ volatile("cpsie i" ::: "memory");
     TIMER_CONTROL(ALARM) = 0;
     return sleeps;
 }
-
-/* ---- the link: SLIP on the line ------------------------------------------------------------------------------------------- */
-
-static uint8_t coming[BOARD_MTU];
-static slip_t slip = {coming, sizeof coming, 0, 0, 0};
-
-static int link_open(cci_device_t *device, const char *service, int want_handle, void **link, cci_link_info_t *info) {
-    (void)device, (void)service, (void)want_handle;
-    *link = &slip;
-    info->mtu = BOARD_MTU;
-    info->crc = 1;
-    info->receive_window = RING_SIZE / 2; /* what the ring takes while the program is busy, even if all is escaped */
-    info->max_send_size = 256;
-    return CCI_SUCCESS;
-}
-
-static void link_close(void *link) {
-    (void)link;
-}
-
-/* A datagram that does not fit into the ring is not taken, and comes again. */
-static int link_send(void *link, const cci_link_tx_t *tx, int count) {
-    static uint8_t line[SLIP_MOST(BOARD_MTU)];
-    int i;
-    (void)link;
-    for (i = 0; i < count; i++) {
-        uint32_t piece, length = 1, at;
-        if (RING_SIZE - (to_send.written - to_send.read) < SLIP_MOST(tx[i].length)) break;
-        line[0] = 0xC0;
-        for (piece = 0; piece < tx[i].piece_count; piece++)
-            length += slip_put(line + length, tx[i].piece[piece].data, tx[i].piece[piece].length);
-        line[length++] = 0xC0;
-        for (at = 0; at < length; at++) to_send.bytes[(to_send.written + at) % RING_SIZE] = line[at];
-        to_send.written += length;
-    }
-    __asm__ volatile("cpsid i" ::: "memory");
-    feed_transmitter();
-    __asm__ volatile("cpsie i" ::: "memory");
-    return i;
-}
-
-static int link_receive(void *link, cci_link_rx_t *rx, int count) {
-    (void)link, (void)count;
-    while (received.read != received.written) {
-        uint32_t length = slip_take(&slip, received.bytes[received.read % RING_SIZE]);
-        received.read++;
-        if (length == 0 || length > rx->capacity) continue;
-        memcpy(rx->data, coming, length);
-        rx->length = rx->segment = length;
-        memset(&rx->from, 0, sizeof rx->from); /* there is one peer: its address is zeros */
-        rx->is_group = 0;
-        return 1;
-    }
-    return 0;
-}
-
-static uint64_t link_now(void *link) {
-    (void)link;
-    return clock_ns();
-}
-
-static const cci_link_t serial_line = {CCI_LINK_VERSION,
-                                       link_open,
-                                       link_close,
-                                       link_send,
-                                       link_receive,
-                                       link_now,
-                                       NULL,
-                                       NULL,
-                                       NULL,
-                                       NULL,
-                                       NULL,
-                                       NULL,
-                                       NULL,
-                                       NULL,
-                                       NULL,
-                                       NULL};
 
 /* ---- what the library wants of the program ---------------------------------------------------------------------------------- */
 
@@ -289,7 +172,7 @@ static int get_random(void *user, void *bytes, size_t count) {
 /* ---- the program ---------------------------------------------------------------------------------------------------------------- */
 
 static struct board_counters counters;
-static struct board_settings settings = {100, "mps2-an385"};
+static struct board_settings settings = {100, "mps2"};
 static struct board_greeting greeting;
 
 /* Messages that are still to be echoed: as many as there are receive buffers, each of which its own keeps. */
@@ -297,19 +180,21 @@ static cci_event_t *waiting[RECEIVES];
 static uint32_t waiting_count;
 static cci_connection_t *to_greet;
 
-/* Sends what waited for a send buffer: in order, until there is none left. */
+/* Sends what waited for a send buffer, each connection's in order: who does not take its own keeps nobody else waiting. */
 static void answer(void) {
-    uint32_t done = 0, i;
+    uint32_t i, j, kept = 0;
     if (to_greet && cci_send(to_greet, &greeting, sizeof greeting, NULL, CCI_FLAG_SILENT) != CCI_ENOBUFS)
         to_greet = NULL;
-    if (to_greet) return;
-    while (done < waiting_count) {
-        const cci_event_recv_t *message = &waiting[done]->recv;
-        if (cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT) == CCI_ENOBUFS) break;
-        (void)cci_return_event(waiting[done++]);
+    for (i = 0; i < waiting_count; i++) {
+        const cci_event_recv_t *message = &waiting[i]->recv;
+        for (j = 0; j < kept && waiting[j]->recv.connection != message->connection;) j++;
+        if (j < kept || message->connection == to_greet ||
+            cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT) == CCI_ENOBUFS)
+            waiting[kept++] = waiting[i];
+        else
+            (void)cci_return_event(waiting[i]);
     }
-    for (i = done; i < waiting_count; i++) waiting[i - done] = waiting[i];
-    waiting_count -= done;
+    waiting_count = kept;
 }
 
 /* A connection has ended: nothing of it is answered any more. */
@@ -353,11 +238,12 @@ static void offer(cci_endpoint_t *endpoint, void *block, uint32_t length, int ri
 
 int main(void) {
     static const cci_setup_t setup = {take_memory, give_memory, NULL, get_random, NULL, NULL, NULL, NULL};
-    const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
+    const uint32_t mask = 1u << CCI_EVENT_DISCONNECT, timeout_us = 10000000;
     cci_endpoint_t *endpoint;
     start_board();
     if (cci_setup(&setup) != CCI_SUCCESS ||
-        cci_create_endpoint_on_link(&serial_line, NULL, &endpoint, NULL) != CCI_SUCCESS ||
+        cci_create_endpoint_on_link(&board_link, NULL, &endpoint, NULL) != CCI_SUCCESS ||
+        cci_set_opt(endpoint, CCI_OPT_ENDPT_SEND_TIMEOUT, &timeout_us) != CCI_SUCCESS ||
         cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask) != CCI_SUCCESS)
         on_fault();
     offer(endpoint, &counters, sizeof counters, CCI_FLAG_READ, greeting.counters);
@@ -369,6 +255,7 @@ int main(void) {
         counters.uptime_ms = (uint32_t)(clock_ns() / 1000000u);
         counters.period_ms = settings.period_ms; /* a setting has arrived when the counters say so */
         counters.alarms = alarms;
+        counters.unplugs = unplugs;
         status = cci_get_event(endpoint, &event);
         if (status == CCI_SUCCESS) handle(event);
         answer();

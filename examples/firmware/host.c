@@ -1,13 +1,17 @@
-/* host.c - the other end of the serial line: an ordinary program with the whole of CCI talks to firmware.c.
+/* host.c - the other end of the line: an ordinary program with the whole of CCI talks to firmware.c.
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  *     host LINE [count]        echoes `count` messages (100), reads the board's counters and changes a setting
  *     host LINE count die      the same, but falls silent without a word after half of them
  *     host LINE count rest     the same; then it is idle for 5 s and sees that the board slept
+ *     host LINE count unplug   the same; then it goes on until the Ethernet cable was pulled out and is back
  *
- * LINE is a terminal (/dev/ttyUSB0, set up with stty raw), or the socket of an emulator's serial port.
+ * LINE is a terminal (/dev/ttyUSB0, set up with stty raw), or the socket of an emulator's serial port; or the address of a board at
+ * Ethernet, udp://10.0.2.15:7777.
  */
 #define CCI_IMPLEMENTATION
+#include "cci_udp.h"
+
 #include "cci.h"
 
 #include <fcntl.h>
@@ -136,6 +140,7 @@ static const cci_link_t serial_line = {CCI_LINK_VERSION,
 /* ---- the program ------------------------------------------------------------------------------------------------------ */
 
 static cci_endpoint_t *endpoint;
+static cci_os_handle_t waits_for; /* becomes readable when something comes */
 static cci_connection_t *board;
 static struct board_greeting greeting;
 static uint32_t greetings, sent, echoed, moved;
@@ -194,7 +199,7 @@ static void work(uint64_t most_ns) {
     }
     check(cci_next_deadline(endpoint, &ns), "cci_next_deadline");
     ns = ns < most_ns ? ns : most_ns;
-    wait.fd = line.fd;
+    wait.fd = waits_for;
     wait.events = line.sent < line.waiting ? POLLIN | POLLOUT : POLLIN;
     (void)poll(&wait, 1, (int)((ns + 999999u) / 1000000u));
 }
@@ -202,6 +207,19 @@ static void work(uint64_t most_ns) {
 /* Works until *count has reached `wanted`. */
 static void work_until(const uint32_t *count, uint32_t wanted) {
     while (*count < wanted) work(UINT64_C(10000000000));
+}
+
+/* The link is the serial line, or UDP. */
+static const char *open_endpoint(const char *name) {
+    uint32_t capabilities;
+    if (strncmp(name, "udp://", 6) == 0) {
+        check(cci_init(CCI_ABI_VERSION, 0, &capabilities), "cci_init");
+        check(cci_create_endpoint(NULL, 0, &endpoint, &waits_for), "cci_create_endpoint");
+        return name;
+    }
+    check(cci_create_endpoint_on_link(&serial_line, name, &endpoint, NULL), name);
+    waits_for = line.fd;
+    return "link://board";
 }
 
 static void move(cci_rma_handle_t *local, const uint8_t *remote_bytes, uint32_t length, int flags) {
@@ -248,6 +266,27 @@ static void rest(void) {
     check(cci_rma_deregister(endpoint, local), "cci_rma_deregister");
 }
 
+/* One echo after the other, until the board has seen that its cable was pulled out, and is back. */
+static void survive(void) {
+    static struct board_counters counters;
+    uint32_t before, echoes = 0;
+    cci_rma_handle_t *local;
+    check(cci_rma_register(endpoint, &counters, sizeof counters, 0, &local), "cci_rma_register");
+    move(local, greeting.counters, sizeof counters, CCI_FLAG_READ);
+    before = counters.unplugs;
+    printf("the cable may be pulled out\n");
+    (void)fflush(stdout);
+    while (counters.unplugs == before) {
+        uint8_t bytes[256];
+        if (++echoes > 1000000) fail("the cable was not pulled out", -1);
+        check(cci_send(board, bytes, fill(bytes, sent++), NULL, CCI_FLAG_SILENT), "cci_send");
+        work_until(&echoed, sent);
+        move(local, greeting.counters, sizeof counters, CCI_FLAG_READ);
+    }
+    printf("%u echoes more; the cable was pulled out and is back\n", (unsigned)echoes);
+    check(cci_rma_deregister(endpoint, local), "cci_rma_deregister");
+}
+
 /* Reads the counters, writes another setting, and reads until the board has seen it. */
 static void look_and_set(uint32_t count) {
     static union {
@@ -263,7 +302,7 @@ static void look_and_set(uint32_t count) {
            (unsigned)block.counters.connections, (unsigned)block.counters.messages);
     if (block.counters.messages < count || block.counters.connections < 1) fail("the counters", -1);
     move(local, greeting.settings, sizeof block.settings, CCI_FLAG_READ);
-    if (strcmp(block.settings.name, "mps2-an385") != 0) fail("the settings", -1);
+    if (strcmp(block.settings.name, "mps2") != 0) fail("the settings", -1);
     period_ms = ++block.settings.period_ms;
     move(local, greeting.settings, sizeof block.settings, CCI_FLAG_WRITE);
     for (tries = 0, block.counters.period_ms = 0; block.counters.period_ms != period_ms; tries++) {
@@ -277,11 +316,12 @@ int main(int argc, char **argv) {
     const struct timeval timeout = {90, 0};
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
     const uint32_t count = argc > 2 ? (uint32_t)atoi(argv[2]) : 100;
-    const int dies = argc > 3 && strcmp(argv[3], "die") == 0, rests = argc > 3 && !dies;
+    const char *then = argc > 3 ? argv[3] : "", *uri;
+    const int dies = strcmp(then, "die") == 0;
     if (argc < 2) return 2;
-    check(cci_create_endpoint_on_link(&serial_line, argv[1], &endpoint, NULL), argv[1]);
+    uri = open_endpoint(argv[1]);
     check(cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask), "cci_set_opt");
-    check(cci_connect(endpoint, "link://board", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &timeout), "cci_connect");
+    check(cci_connect(endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &timeout), "cci_connect");
     work_until(&greetings, 1);
     while (sent < count) {
         uint8_t bytes[256];
@@ -298,7 +338,8 @@ int main(int argc, char **argv) {
     work_until(&echoed, count);
     printf("%u echoes\n", (unsigned)echoed);
     look_and_set(count);
-    if (rests) rest();
+    if (strcmp(then, "rest") == 0) rest();
+    if (strcmp(then, "unplug") == 0) survive();
     check(cci_disconnect(board), "cci_disconnect");
     check(cci_destroy_endpoint(endpoint), "cci_destroy_endpoint");
     return 0;

@@ -16,6 +16,8 @@ packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev pyth
 # Compilers for small machines, and an emulator of a board: tests of firmware are left out where a system does not have them.
 firmware='gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-arm
     gcc-avr avr-libc simavr gcc-xtensa-lx106'
+# An emulator and a C library for a DPU's processors, left out likewise.
+arm64='libc6-dev-arm64-cross qemu-user-static'
 # A compiler for Windows, and what runs its programs: 170 MB; left out likewise.
 windows='gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine'
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
@@ -41,12 +43,12 @@ for package in $packages; do
     [ "$state" = installed ] || missing="$missing $package"
 done
 extra=
-for package in $firmware $windows; do
+for package in $firmware $arm64 $windows; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || extra="$extra $package"
 done
 if [ -z "$missing$extra" ]; then
-    echo "deps: everything is installed ($packages $firmware $windows)"
+    echo "deps: everything is installed ($packages $firmware $arm64 $windows)"
     exit 0
 fi
 

@@ -257,6 +257,7 @@ channels() {
         [ $transport = sisci ] || echo 'interface = lo' >>"$CCI_CONFIG"
         channel_talk gcc clang++
         channel_talk g++ clang
+        [ $transport = sisci ] || channel_on_arm64
     done
     rm -rf "$CCI_SISCI_DIR"
     unset CCI_SISCI_DIR CCI_CONFIG
@@ -275,6 +276,20 @@ channels_in_files() {
     # shellcheck disable=SC2086
     check "$1, two files" $1 $warnings -I. -Iexamples -I"$out/channel" -o "$out/dpu_channel-${1%% *}" \
         "$out/channel/channel.c" "$out/channel/program.c" -pthread
+}
+
+# A DPU is another computer, of arm64 processors: a static program for one, in an emulator, and one of this machine.
+channel_on_arm64() {
+    for tool in aarch64-linux-gnu-gcc qemu-aarch64-static; do has $tool || { skip "there is no $tool" && return; }; done
+    echo '#include <stdio.h>' | aarch64-linux-gnu-gcc -xc -c -o "$out/arm64.o" - 2>/dev/null || { skip 'there is no C library for arm64' && return; }
+    # shellcheck disable=SC2086
+    check 'arm64 warns' aarch64-linux-gnu-gcc -std=c99 -O2 $warnings -I. -fsyntax-only examples/dpu_channel.c
+    check 'arm64: no static program' aarch64-linux-gnu-gcc -static -std=c99 -O2 -I. -o "$out/dpu_channel.arm64" examples/dpu_channel.c -pthread
+    # shellcheck disable=SC2016 # the arguments are the new program's
+    printf '#!/bin/sh\nexec qemu-aarch64-static "%s" "$@"\n' "$out/dpu_channel.arm64" >"$out/dpu_channel-arm64"
+    chmod +x "$out/dpu_channel-arm64"
+    channel_talk arm64 gcc
+    channel_talk gcc arm64
 }
 
 # Each function that the header declares, and each that the page for those who come from DOCA names, is in the header's table.

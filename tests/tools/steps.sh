@@ -49,6 +49,7 @@ tools_steps() {
     cookbook_steps
     step footprint footprint
     step firmware firmware_at_line
+    step firmware-ethernet firmware_on_network
 }
 
 # What takes longer.

@@ -311,6 +311,31 @@ static void test_a_full_table_gives_up_who_does_not_answer(void **state) {
     assert_null(next_event(0, 60000)); /* one was enough */
 }
 
+/* The program holds what a dead peer has sent, since it waits for space to answer: a new client can't be heard until it gives that up. */
+static void test_full_buffers_give_up_who_does_not_answer(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    cci_event_t *event, *kept[CCI_TINY_RECEIVES];
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < CCI_TINY_RECEIVES; i++) {
+        assert_int_equal(cci_send(client, "held", 4, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        kept[i] = expect(0, CCI_EVENT_RECV);
+    }
+    dead = 1 << 1;
+    assert_null(next_event(0, 2000));
+    ask(2, "link://0", CCI_CONN_ATTR_RO);
+    event = expect(0, CCI_EVENT_DISCONNECT);
+    assert_int_equal(event->disconnect.status, CCI_ETIMEDOUT);
+    assert_ptr_equal(event->disconnect.connection, server);
+    assert_int_equal(cci_disconnect(server), CCI_SUCCESS);
+    done(event);
+    for (i = 0; i < CCI_TINY_RECEIVES; i++) done(kept[i]);
+    event = expect(0, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    done(event);
+    done(expect(2, CCI_EVENT_CONNECT));
+}
+
 /* Side 2 says the same request again and again, for a minute: peers that live stay, and hear little of it. */
 static void test_requests_throw_nobody_out(void **state) {
     cci_connection_t *server[3];
@@ -634,6 +659,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_request_can_be_rejected_and_can_find_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_full_table_says_busy_until_there_is_space, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_full_table_gives_up_who_does_not_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_full_buffers_give_up_who_does_not_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_requests_throw_nobody_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_messages_come_before_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_lies_behind_a_gap_at_the_end_was_not_delivered, setup, teardown),
