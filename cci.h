@@ -1030,9 +1030,9 @@ CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 /* Beyond CCI 0.3.0, for programs without an OS handle: `*ns` becomes the nanoseconds from now, by the transport's
  * clock, within which the program must call cci_get_event() again if nothing arrives and it calls nothing else
  * meanwhile. 0: at once, an event waits or something is due; UINT64_MAX: not before something arrives. It may be
- * earlier than needed, and does no work itself. It is no way to sleep without a handle unless something else, such as an
- * interrupt, wakes the program when a packet arrives. After CCI_ENOBUFS it takes no account of messages that wait for the
- * program to return events. CCI_EINVAL: an argument is NULL. */
+ * earlier than needed, and does no work itself. It is no way to sleep without a handle unless something else, such
+ * as an interrupt, wakes the program when a packet arrives. After CCI_ENOBUFS it takes no account of messages that
+ * wait for the program to return events. CCI_EINVAL: an argument is NULL. */
 CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns);
 
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
@@ -1081,7 +1081,7 @@ CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t len
 CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_handle);
 
 /* Moves data_len bytes between registered memories. With msg_ptr and msg_len the peer gets that message after the data.
- * The peer's program may get that message after the completion: who writes to the same place again waits for its answer.
+ * The peer's program may get it after the completion: who writes to the same place again waits for an answer.
  * Flags: one of READ and WRITE, and BLOCKING, SILENT, FENCE. Completes with CCI_SUCCESS when the peer has all of it, or
  * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED, CCI_ERR_RNR.
  * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, not just one of READ and WRITE is set,
