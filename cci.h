@@ -153,7 +153,9 @@
  *                                      while it comes, and until the event is returned
  *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
  * Limits, and what happens when they are reached:
- *     CCI_OPT_ENDPT_SEND_BUF_COUNT     buffers of pending messages of each connection; small ones share: CCI_ENOBUFS
+ *     CCI_OPT_ENDPT_SEND_BUF_COUNT     buffers of pending messages of each connection; small ones share: CCI_ENOBUFS.
+ *                                      Where neither the program nor the configuration sets it, a round trip of 2 ms or
+ *                                      more makes it three times what the path takes, 65,536 at most
  *     CCI_OPT_ENDPT_RECV_BUF_COUNT     receive buffers of the endpoint: the sender repeats, at last with CCI_ERR_RNR
  *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, receive buffers and idle
  *                                      connections excepted: 1 GiB by default, 256 MiB on 32-bit machines. Each kind of
@@ -777,7 +779,8 @@ typedef union cci_event { /* [5.5] */
 typedef enum cci_opt_name {
     CCI_OPT_ENDPT_SEND_TIMEOUT,   /* uint32_t µs, get and set: for new connections; 0 is for ever, default 30 s  */
     CCI_OPT_ENDPT_RECV_BUF_COUNT, /* uint32_t, get and set: messages that can be received without dropping, at least */
-    /* uint32_t, get and set: messages that can be pending, at least (small ones share a buffer), and RMAs (or 1,024) */
+    /* uint32_t, get and set: messages that can be pending, at least (small ones share a buffer), and RMAs (or 1,024).
+     * Until it is set, more can on a long path: as many as it takes. */
     CCI_OPT_ENDPT_SEND_BUF_COUNT,
     CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, /* uint32_t µs, get and set: all connections, present and future; 0 is off     */
     CCI_OPT_ENDPT_URI,               /* char *, get: the program frees it                                           */
@@ -5252,6 +5255,7 @@ typedef struct cci_rel_pool {
     uint8_t slots;       /* packets leave as they are: long messages lie as packets */
     /* blocks that one connection may have, and writes, reads and lent messages */
     uint32_t block_limit, bulk_limit;
+    uint32_t block_most; /* blocks that one may have where the path takes so many; 0: no more than block_limit */
     uint32_t block_total, block_out;
     uint32_t middle_total, middle_out;
     uint32_t large_total, large_out;
@@ -5269,7 +5273,7 @@ typedef struct cci_rel_pool {
     uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
 #ifndef CCI_NO_STATS
     uint64_t packets_lost;
-    uint32_t block_most; /* blocks that were out at once */
+    uint32_t block_peak; /* blocks that were out at once */
 #endif
 #ifndef CCI_SMALL
     /* NULL, or is told what happens to one connection and is rare */
@@ -5485,10 +5489,19 @@ static int cci__rel_has_larger(cci_rel_t *rel, uint32_t size) {
            cci__rel_has_one(rel, &pool->large, CCI_REL_LARGE, rel->large_count, pool->large_out, pool->large_total);
 }
 
+/* How many things of `size` bytes may be pending where the program has not said how many: three times what may be under
+ * way, so that the window alone limits the rate of a long path. On a short one the caches are better used by fewer. */
+static uint32_t cci__rel_elastic(const cci_rel_t *rel, uint32_t size) {
+    if (!rel->pool->block_most || rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER) return 0;
+    return (uint32_t)cci__min64(3 * rel->flow.window / size, rel->pool->block_most);
+}
+
 /* May the connection have one more block, or two, with `need` bytes of frames in the last? */
 static int cci__rel_has_blocks(cci_rel_t *rel, uint32_t count, uint32_t need) {
     cci_rel_pool_t *pool = rel->pool;
-    if (rel->block_count + count > pool->block_limit || pool->block_out + count > pool->block_total ||
+    if ((CCI__UNLIKELY(rel->block_count + count > pool->block_limit) &&
+         rel->block_count + count > cci__rel_elastic(rel, rel->mtu)) ||
+        pool->block_out + count > pool->block_total ||
         !cci__rel_block_share(rel, rel->block_count + count - 1, pool->block_out + count - 1, pool->block_total) ||
         !cci__rel_has(pool, &pool->blocks, CCI_REL_BLOCKS))
         return 0;
@@ -5571,7 +5584,7 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
     if (in_block) {
         pool->block_out++;
 #ifndef CCI_NO_STATS
-        if (CCI__UNLIKELY(pool->block_out > pool->block_most)) pool->block_most = pool->block_out;
+        if (CCI__UNLIKELY(pool->block_out > pool->block_peak)) pool->block_peak = pool->block_out;
 #endif
         rel->block_count++;
         item->frames = CCI__CONTAINER(item, cci_rel_block_t, item)->bytes;
@@ -8886,6 +8899,8 @@ extern "C" {
 #endif
 
 #define CCI__RMA_CHUNK 65024u /* bytes of a chunk at most */
+#define CCI__RMA_CHUNKS_FIRST 512u
+#define CCI__RMA_WINDOW (UINT64_C(1) << 28) /* bytes that a reader asks for in advance, on a long path at most */
 
 typedef struct cci_rma_region {
     struct cci_rma_handle handle; /* first: what the program's pointer points to */
@@ -8990,10 +9005,11 @@ typedef struct cci_rma_table {
     cci_list_t reads, requests, chunks; /* free ones */
     cci_rma_chunk_t *chunk_array;
     uint32_t chunk_count, chunk_free, request_free;
+    uint32_t chunk_made; /* the first of the array; the others are made when they are needed */
     const cci_congestion_t *congestion;
-    uint64_t receive_window;
-    uint64_t away_ns; /* as in cci_rel_pool_t */
-    uint64_t denied;  /* accesses of peers: a wrong key, range or right */
+    uint64_t receive_window; /* bytes that may come at once to a queue of ours */
+    uint64_t away_ns;        /* as in cci_rel_pool_t */
+    uint64_t denied;         /* accesses of peers: a wrong key, range or right */
     uint64_t reads_again;
 } cci_rma_table_t;
 
@@ -9016,6 +9032,15 @@ CCI_API void cci_rma_add_regions(cci_rma_table_t *table, uint32_t count) {
     table->region_count += count;
 }
 
+static void cci__rma_make_chunks(cci_rma_table_t *table, uint32_t count) {
+    for (count = cci__min32(count, table->chunk_count - table->chunk_made); count > 0; count--) {
+        cci_rma_chunk_t *chunk = &table->chunk_array[table->chunk_made];
+        chunk->id = table->chunk_made++;
+        chunk->read = NULL;
+        cci__list_append(&table->chunks, &chunk->node);
+    }
+}
+
 CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], cci_rma_region_t *regions,
                                 uint32_t region_count, cci_rma_read_t *reads, uint32_t read_count,
                                 cci_rma_chunk_t *chunks, uint32_t chunk_count, cci_rma_request_t *requests,
@@ -9033,11 +9058,7 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
     cci__list_init(&table->requests);
     cci_rma_add_regions(table, region_count);
     cci_rma_add_reads(table, reads, read_count);
-    while (chunk_count-- > 0) {
-        chunks[chunk_count].id = chunk_count;
-        chunks[chunk_count].read = NULL;
-        cci__list_append(&table->chunks, &chunks[chunk_count].node);
-    }
+    cci__rma_make_chunks(table, CCI__RMA_CHUNKS_FIRST);
     while (request_count-- > 0) cci__list_append(&table->requests, &requests[request_count].node);
 }
 
@@ -9384,12 +9405,20 @@ static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_
     cci__rma_congested(table, reader, chunk, bytes, now_ns);
 }
 
+/* Bytes that may be under way, whatever the path carries. On a short path all of them may wait in our receive queue; on
+ * a long one they are on the line, and go to the program's memory as they come. */
+static uint64_t cci__rma_window_most(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
+    uint64_t shortest_ns = cci__flow_shortest_ns(&reader->flow);
+    return shortest_ns < 2 * CCI__MS || shortest_ns == CCI__NEVER ? table->receive_window
+                                                                  : cci__max64(table->receive_window, CCI__RMA_WINDOW);
+}
+
 /* Bytes of the next chunk: a part of the window, in whole segments. */
 static uint32_t cci__rma_chunk_size(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
     /* What a request asks for comes in one burst, or is missing if it is lost: on a long path, where queues are
      * others' too and the line is idle while nothing comes, in shorter ones. Before the first answer in few: readers
      * that nobody answers leave chunks to others. */
-    uint64_t window = cci__min64(reader->flow.window, table->receive_window);
+    uint64_t window = cci__min64(reader->flow.window, cci__rma_window_most(table, reader));
     uint32_t parts = reader->srtt_ns == 0 ? 3 : reader->srtt_ns > 2 * CCI__MS ? 12 : 4;
     uint64_t size = cci__min64(window / parts, CCI__RMA_CHUNK);
     return cci__max32(cci__min32((uint32_t)size / reader->segment, 64), 1) * reader->segment;
@@ -9397,7 +9426,7 @@ static uint32_t cci__rma_chunk_size(const cci_rma_table_t *table, const cci_rma_
 
 /* Bytes that may be asked for in addition to what is under way. */
 static uint64_t cci__rma_room(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
-    uint64_t limit = cci__min64(reader->flow.window, table->receive_window);
+    uint64_t limit = cci__min64(reader->flow.window, cci__rma_window_most(table, reader));
     if (reader->outstanding == 0) return cci__max64(limit, reader->segment);
     return limit > reader->outstanding ? limit - reader->outstanding : 0;
 }
@@ -9416,13 +9445,14 @@ static int cci__rma_may_ask(const cci_rma_table_t *table, const cci_rma_reader_t
 #endif
            cci__share_for_long(reader->chunk_count, table->chunk_free, table->chunk_count) &&
            (reader->outstanding == 0 || (reader->outstanding + size / 2 <= reader->flow.window &&
-                                         reader->outstanding + size <= table->receive_window));
+                                         reader->outstanding + size <= cci__rma_window_most(table, reader)));
 }
 
 static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader) {
     cci_rma_read_t *read = CCI__CONTAINER(reader->reads.next, cci_rma_read_t, node);
     cci_rma_chunk_t *chunk;
     uint32_t segment = reader->segment, count;
+    if (CCI__UNLIKELY(cci__list_empty(&table->chunks))) cci__rma_make_chunks(table, CCI__RMA_CHUNKS_FIRST);
     chunk = CCI__CONTAINER(table->chunks.next, cci_rma_chunk_t, node);
     cci__list_remove(&chunk->node);
     table->chunk_free--;
@@ -9550,8 +9580,8 @@ static void cci__rma_arrived(cci_rma_table_t *table, cci_rma_reader_t *reader, c
     if (chunk->tries == 0 && !chunk->heard) cci__rma_sample(reader, now_ns - chunk->sent_ns, now_ns);
     chunk->heard = 1;
     cci__flow_arrived(&reader->flow, table->congestion, bytes, chunk->sent_ns,
-                      !cci__list_empty(&reader->reads) && reader->flow.window <= table->receive_window, reader->segment,
-                      now_ns);
+                      !cci__list_empty(&reader->reads) && reader->flow.window <= cci__rma_window_most(table, reader),
+                      reader->segment, now_ns);
     if (is_late) cci__flow_was_late(&reader->flow, bytes);
     if (chunk->missing == 0 || !is_late) cci__rma_settle(reader, chunk, is_late);
     if (is_late) return;                                      /* it was asked for earlier than its place says */
@@ -9566,7 +9596,7 @@ static void cci__rma_arrived(cci_rma_table_t *table, cci_rma_reader_t *reader, c
 }
 
 static cci_rma_chunk_t *cci__rma_chunk(cci_rma_table_t *table, const cci_rma_reader_t *reader, uint32_t id) {
-    cci_rma_chunk_t *chunk = &table->chunk_array[(id & 0xffff) < table->chunk_count ? id & 0xffff : 0];
+    cci_rma_chunk_t *chunk = &table->chunk_array[(id & 0xffff) < table->chunk_made ? id & 0xffff : 0];
     return chunk->id == id && chunk->read && chunk->read->reader == reader ? chunk : NULL;
 }
 
@@ -11229,12 +11259,14 @@ extern "C" {
 #define CCI__DGRAM_BULKS                                                                                               \
     1024u /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
-#define CCI__DGRAM_CHUNKS 512u
+#define CCI__DGRAM_CHUNKS 4096u
 #define CCI__DGRAM_CONTROL 64u    /* connection events that are made at once */
 #define CCI__DGRAM_SLAB 32768u    /* bytes of a slab, if not just one thing is longer */
 #define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
 #endif
-#define CCI__DGRAM_BUFS 1024u /* default of both buffer counts, where memory allows */
+/* Default of both buffer counts, where memory allows. On long paths more messages may be pending, up to MAX_BUFS. */
+#define CCI__DGRAM_BUFS 1024u
+#define CCI__DGRAM_SHORT 64u /* bytes under way for each of a long path's pending messages, at least */
 #define CCI__DGRAM_MAX_BUFS 65536u
 #ifdef CCI_SMALL
 #define CCI__DGRAM_ALIGN 8u /* no caches */
@@ -13962,6 +13994,12 @@ static uint64_t cci__dgram_sleep_deadline(cci__endpoint_t *base) {
     return cci__dgram_deadline(base);
 }
 
+/* Has the connection as many operations as it may have? */
+static inline int cci__dgram_has_ops(const cci__dgram_t *ep, const cci__active_t *active) {
+    return CCI__UNLIKELY(active->op_count >= ep->base.send_buf_count + CCI__DGRAM_BULKS) &&
+           active->op_count >= cci__rel_elastic(&active->rel, CCI__DGRAM_SHORT);
+}
+
 #ifndef CCI_NO_WAKE
 /* Could a send succeed that was refused? Also where it would fail for another reason. */
 static int cci__dgram_may_send(void *endpoint, const cci__refusal_t *refusal) {
@@ -13973,7 +14011,7 @@ static int cci__dgram_may_send(void *endpoint, const cci__refusal_t *refusal) {
     if (ep->waiting_count > 0 && !cci__list_empty(&active->rel.items) &&
         (active->rel.leaving || active->rel.probes >= 2))
         return 0;
-    if (active->op_count >= ep->base.send_buf_count + CCI__DGRAM_BULKS ||
+    if (cci__dgram_has_ops(ep, active) ||
         (!ep->free_ops && ep->stores[CCI__STORE_OPS].made >= ep->stores[CCI__STORE_OPS].most))
         return 0;
     return cci__rel_has_blocks(&active->rel, 1, 8 + cci__pad8(refusal->length));
@@ -14158,6 +14196,7 @@ static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
     ep->pool.block_limit = ep->base.send_buf_count = count;
+    ep->pool.block_most = 0;
 #ifdef CCI_SMALL
     ep->pool.bulk_limit = CCI__DGRAM_BULKS;
     (void)bulks, (void)reads;
@@ -14185,6 +14224,9 @@ static int cci__dgram_set_counts(cci__dgram_t *ep) {
 #endif
     cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count
                                                      : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
+#ifndef CCI_SMALL
+    if (!info->send_buf_count) ep->pool.block_most = CCI__DGRAM_MAX_BUFS;
+#endif
     ep->base.recv_buf_count =
         info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
     if (ep->base.recv_buf_count > SIZE_MAX / 2 / ep->buffer_size) return 0;
@@ -14929,7 +14971,7 @@ static void cci__dgram_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *
     stats->recv_buffers_used = ep->base.evq.buffer_total - ep->base.evq.free_buffer_count - CCI__DGRAM_BATCH_RX;
     stats->recv_buffers_most = ep->base.evq.buffer_most - CCI__DGRAM_BATCH_RX;
     stats->send_buffers_used = ep->pool.block_out;
-    stats->send_buffers_most = ep->pool.block_most;
+    stats->send_buffers_most = ep->pool.block_peak;
 }
 
 /* The counted part, of a connection as it is now. */
@@ -15040,8 +15082,7 @@ static void cci__dgram_set_timeout(cci__endpoint_t *base, cci_conn_t *conn) {
 static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags, int *status) {
     cci__op_t *op;
     if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) return NULL;
-    if (conn->active->op_count >= ep->base.send_buf_count + CCI__DGRAM_BULKS ||
-        (!ep->free_ops && !cci__dgram_grow_ops(ep))) {
+    if (cci__dgram_has_ops(ep, conn->active) || (!ep->free_ops && !cci__dgram_grow_ops(ep))) {
         *status = CCI_ENOBUFS;
         return NULL;
     }

@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  *     netsim                 tests: the bounds that the library keeps to
+ *     netsim fast            tests: lines of 1 and 10 Gbit/s, with the default counts of buffers
  *     netsim plots           the figures that tests/bench/netplot.sh draws, as CSV
  *     netsim try WORDS...    one measurement: rate= (Mbit/s) rtt= (µs) queue= (% of what is under way) loss= (1/1,000,000)
- *                            flows= newreno= cubic= kind=ro|ru|write|read|pingpong seconds= seed= jitter= (µs) buffers=
+ *                            flows= newreno= cubic= bytes= depth= back= (kbit/s)
+ *                            kind=ro|ru|write|read|pingpong seconds= seed= jitter= (µs) buffers=
  *                            late= (1/1,000,000) lateby= (µs) hz= (calls of the sender's program) congestion= trace=1
  *
  * The whole library runs over the network of netsim.h, in virtual time: figures are the same on every machine, and no bound
@@ -27,14 +29,17 @@
 
 #define MAX_FLOWS 32
 #define MESSAGE_BYTES 1024u
+#define MAX_MESSAGE_BYTES 8192u
 #define PING_BYTES 64u
 #define RMA_BYTES (256u * 1024u)
-#define RMA_DEPTH 16u /* under way at once */
+#define RMA_DEPTH 16u            /* under way at once */
+#define RMA_DEPTH_FAR 1024u      /* where more bytes are under way than these have */
 #define MAX_PINGS 40000
 
 enum kind { STREAM_RO, STREAM_RU, WRITES, READS, PINGPONG };
 
 typedef struct measurement {
+    uint64_t back_kbit; /* the line from the right; 0: as fast as the other */
     uint64_t seed, rate_mbit, rtt_us, loss_per_million, jitter_us;
     uint64_t late_us;                           /* of a share of the packets, at most */
     uint32_t late_per_million, calls_per_second; /* 0: our sender's program sleeps on its handle */
@@ -44,6 +49,7 @@ typedef struct measurement {
     double warm_up_s, seconds;
     double send_timeout_s; /* 0: the default */
     const char *congestion;
+    uint32_t bytes, depth; /* of a message, 0: MESSAGE_BYTES; operations on memory at once, 0: RMA_DEPTH */
     const char *trace; /* NULL, or what begins each line that tells the flows' rates every fifth of a second */
 } measurement_t;
 
@@ -53,6 +59,7 @@ typedef struct result {
     double total, jain;
     double used, queue; /* shares of the bottleneck's rate and of its queue, on average */
     double dropped;     /* share of the packets that the queue dropped */
+    double back;        /* bytes on the way back, as a share of those that they acknowledge */
     double marked;      /* share of those that it marked instead */
     uint64_t again;     /* packets that ours sent once more */
     uint64_t lost;      /* packets that the path lost on the way to the right */
@@ -66,6 +73,7 @@ typedef struct flow {
     cci_connection_t *connection;
     cci_rma_handle_t *memory[2];
     uint8_t *bytes[2];
+    uint32_t message_bytes, depth;
     uint32_t under_way, first; /* first: index of its left endpoint in the network */
     uint64_t received, began_ns;
     uint64_t call_ns; /* when the sender's program looks again, if it does so at fixed times */
@@ -87,16 +95,16 @@ static void must(int status, const char *what) {
 /* ---- the programs at both ends ------------------------------------------------------------------------------------------- */
 
 static void send_more(flow_t *flow) {
-    static const uint8_t message[MESSAGE_BYTES];
+    static const uint8_t message[MAX_MESSAGE_BYTES];
     int status = CCI_SUCCESS;
     if (flow->kind == PINGPONG) {
         flow->began_ns = net.now_ns;
         must(cci_send(flow->connection, message, PING_BYTES, NULL, CCI_FLAG_SILENT), "cci_send");
         return;
     }
-    while (status == CCI_SUCCESS && (flow->kind <= STREAM_RU || flow->under_way < RMA_DEPTH)) {
+    while (status == CCI_SUCCESS && (flow->kind <= STREAM_RU || flow->under_way < flow->depth)) {
         if (flow->kind <= STREAM_RU)
-            status = cci_send(flow->connection, message, MESSAGE_BYTES, NULL, 0);
+            status = cci_send(flow->connection, message, flow->message_bytes, NULL, 0);
         else
             status = cci_rma(flow->connection, NULL, 0, flow->memory[0], 0, flow->memory[1], 0, RMA_BYTES, NULL,
                              flow->kind == WRITES ? CCI_FLAG_WRITE : CCI_FLAG_READ);
@@ -170,6 +178,8 @@ static void open_flow(const measurement_t *m) {
     int side;
     memset(flow, 0, sizeof *flow);
     flow->kind = m->kind;
+    flow->message_bytes = m->bytes > 0 ? m->bytes : MESSAGE_BYTES;
+    flow->depth = m->depth > 0 ? m->depth : RMA_DEPTH;
     flow->first = net.endpoint_count;
     flow->call_ns = net.now_ns;
     for (side = 0; side < 2; side++) {
@@ -260,11 +270,16 @@ static void set_up(const measurement_t *m) {
     cci_setup_t setup;
     uint32_t caps, i;
     net_reset(m->seed, m->rate_mbit * 125000, m->rtt_us * NET_US, m->queue_percent, (uint32_t)m->loss_per_million);
+    if (m->back_kbit > 0) {
+        net.line[NET_RIGHT].queue_bytes = net.line[NET_RIGHT].queue_bytes * m->back_kbit / 1000 / m->rate_mbit;
+        net.line[NET_RIGHT].bytes_per_second = m->back_kbit * 125;
+    }
     net.jitter_ns = m->jitter_us * NET_US;
     net.late_ns = m->late_us * NET_US;
     net.late_per_million = m->late_per_million;
     call_period_ns = m->calls_per_second == 0 ? 0 : NET_S / m->calls_per_second;
     net.buffers = m->buffers;
+    net.max_send_size = m->bytes > NET_MTU ? m->bytes : 0;
     net.congestion = m->congestion;
     net.ecn = (uint32_t)m->ecn;
     net.line[NET_LEFT].has_codel = net.line[NET_RIGHT].has_codel = m->has_codel;
@@ -334,6 +349,8 @@ static result_t measure(const measurement_t *m) {
         r.used = (double)line->bytes / m->seconds / (double)line->bytes_per_second;
         r.queue = line->packets == 0 ? 0 : line->queued_bytes / (double)line->packets / (double)line->queue_bytes;
         r.dropped = line->packets == 0 ? 0 : (double)line->dropped / (double)line->packets;
+        r.back = (double)net.line[NET_LEFT].bytes / (double)net.line[NET_RIGHT].bytes;
+        r.back = m->kind == READS ? r.back : 1 / r.back;
         r.marked = line->packets == 0 ? 0 : (double)line->marked / (double)line->packets;
         r.again = sent_again() - again;
         r.lost = line->lost + line->dropped;
@@ -356,7 +373,7 @@ static double percentile_ns(double share) {
     return (double)pings_ns[(uint32_t)((double)(ping_count - 1) * share)];
 }
 
-static const measurement_t usual = {1, 100, 4000, 0, 0, 0, 0, 0, 100, 1, 0, 0, 4096, 0, 0, STREAM_RO, 2, 10, 0, NULL, NULL};
+static const measurement_t usual = {0, 1, 100, 4000, 0, 0, 0, 0, 0, 100, 1, 0, 0, 4096, 0, 0, STREAM_RO, 2, 10, 0, NULL, 0, 0, NULL};
 
 /* ---- one measurement by hand --------------------------------------------------------------------------------------------- */
 
@@ -369,11 +386,14 @@ static int set_word(measurement_t *m, const char *word) {
         return 0;
     number = atof(++value);
 #define IS(name) (strncmp(word, (name), sizeof(name) - 1) == 0 && word[sizeof(name) - 1] == '=')
-    if (IS("rate")) m->rate_mbit = (uint64_t)number;
+    if (IS("back")) m->back_kbit = (uint64_t)number;
+    else if (IS("rate")) m->rate_mbit = (uint64_t)number;
     else if (IS("rtt")) m->rtt_us = (uint64_t)number;
     else if (IS("queue")) m->queue_percent = (uint32_t)number;
     else if (IS("loss")) m->loss_per_million = (uint64_t)number;
     else if (IS("jitter")) m->jitter_us = (uint64_t)number;
+    else if (IS("bytes")) m->bytes = (uint32_t)number;
+    else if (IS("depth")) m->depth = (uint32_t)number;
     else if (IS("late")) m->late_per_million = (uint32_t)number;
     else if (IS("lateby")) m->late_us = (uint64_t)number;
     else if (IS("hz")) m->calls_per_second = (uint32_t)number;
@@ -409,7 +429,7 @@ static int try_words(int count, char **words) {
         return 0;
     for (i = 0; i < r.count; i++)
         printf("%.2f ", r.goodput[i] * 8e-6);
-    printf("Mbit/s jain %.3f used %.3f queue %.2f dropped %.4f lost %u again %u", r.jain, r.used, r.queue, r.dropped,
+    printf("Mbit/s jain %.3f used %.3f queue %.2f dropped %.4f back %.4f lost %u again %u", r.jain, r.used, r.queue, r.dropped, r.back,
            (unsigned)r.lost, (unsigned)r.again);
     if (r.pings > 0)
         printf(" pings %u p50 %.3f p90 %.3f p98 %.3f p99 %.3f p99.9 %.3f RTT", (unsigned)r.pings,
@@ -762,6 +782,45 @@ static void test_deep_queue(void **state) {
     }
 }
 
+/* With the buffers that an endpoint has by default, a program fills whatever line it has: no window is a count. A line that
+ * loses nothing is the same for each seed. */
+static void fill_line(enum kind kind, uint32_t bytes, uint32_t rate_mbit, uint32_t rtt_us, double warm_up_s, double seconds) {
+    measurement_t m = path(kind, rate_mbit, rtt_us);
+    result_t r;
+    m.buffers = 0;
+    m.bytes = bytes;
+    m.depth = rate_mbit * (uint64_t)rtt_us > 8000000 ? RMA_DEPTH_FAR : RMA_DEPTH;
+    m.warm_up_s = warm_up_s;
+    m.seconds = seconds;
+    r = measure(&m);
+    printf("default buffers, kind %d, %u bytes, %u Mbit/s, %g ms: %.0f Mbit/s, line used %.3f\n", (int)kind,
+           (unsigned)bytes, (unsigned)rate_mbit, rtt_us / 1e3, r.total * 8e-6, r.used);
+    if (r.total * 8e-6 < 0.9 * (double)rate_mbit)
+        fail_msg("%.0f Mbit/s are less than 0.9 of the line", r.total * 8e-6);
+}
+
+static void fill_lines(uint32_t rate_mbit, uint32_t rtt_us, double warm_up_s, double seconds) {
+    fill_line(STREAM_RO, 1024, rate_mbit, rtt_us, warm_up_s, seconds);
+    fill_line(STREAM_RO, 8192, rate_mbit, rtt_us, warm_up_s, seconds);
+    fill_line(STREAM_RU, 1024, rate_mbit, rtt_us, warm_up_s, seconds);
+    fill_line(WRITES, 0, rate_mbit, rtt_us, warm_up_s, seconds);
+    fill_line(READS, 0, rate_mbit, rtt_us, warm_up_s, seconds);
+}
+
+static void test_fast_lines(void **state) {
+    (void)state;
+    fill_lines(10000, 100, 0.1, 0.1);
+    fill_lines(10000, 4000, 0.5, 0.1);
+    fill_lines(10000, 40000, 1.5, 0.1);
+}
+
+static void test_long_fast_lines(void **state) {
+    (void)state;
+    fill_line(WRITES, 0, 10000, 100000, 4.5, 0.3);
+    fill_line(READS, 0, 10000, 100000, 3, 0.3);
+    fill_lines(1000, 300000, 10, 2);
+}
+
 /* A queue that marks packets loses none of ours, and delays them no more than one that drops. */
 static void test_codel(void **state) {
     static const uint32_t rtts_us[] = {5000, 20000, 60000, 150000};
@@ -1028,8 +1087,17 @@ static void test_calls_seldom(void **state) {
     call_seldom(READS, 60, 100, 70);
 }
 
-static int test_all(void) {
 #define NAMED(function, sentence) {sentence, function, NULL, NULL, NULL}
+
+static int test_fast(void) {
+    const struct CMUnitTest tests[] = {
+        NAMED(test_fast_lines, "default buffers fill 0.9 of 10 Gbit/s at 0.1, 4 and 40 ms, with messages of 1 KB and 8 KiB, writes and reads"),
+        NAMED(test_long_fast_lines, "they do so at 100 ms with writes and reads, and with all at 1 Gbit/s and 300 ms"),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+static int test_all(void) {
     const struct CMUnitTest tests[] = {
         NAMED(test_messages, "`discern`: 1 % and 5 % loss leave messages 0.95 and 0.90 of their goodput at 4 ms"),
         NAMED(test_messages_fast, "they do so at 1 Gbit/s"),
@@ -1063,6 +1131,8 @@ static int test_all(void) {
 
 int main(int argc, char **argv) {
     unsetenv("CCI_CONFIG");
+    if (argc > 1 && strcmp(argv[1], "fast") == 0)
+        return test_fast();
     if (argc > 1 && strcmp(argv[1], "try") == 0)
         return try_words(argc - 2, argv + 2);
     if (argc > 1 && strcmp(argv[1], "plots") == 0) {

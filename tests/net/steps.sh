@@ -8,6 +8,13 @@ netsim() {
     libraries=
 }
 
+# The same on lines of 1 and 10 Gbit/s, where much is under way.
+netsim_fast() {
+    libraries=-lm
+    build netsim-fast tests/net/netsim.c -O2 && run netsim-fast fast
+    libraries=
+}
+
 # Crowds of peers, in virtual time; with a compiler that counts the library's steps, also what each reply costs.
 crowd() {
     libraries=-lm
@@ -29,6 +36,7 @@ net_steps() {
     step test_udp_share-portable portable test_udp_share tests/net/test_udp_share.c
     patience=600 # two minutes of computing, on machines that have little time for it
     step netsim netsim
+    step netsim-fast netsim_fast
     patience=300
     step crowd crowd
     patience=600 # for machines that have little time for so many processes

@@ -157,7 +157,7 @@ void prove_data(void) {
     __CPROVER_havoc_object(&one_read);
     __CPROVER_havoc_object(&chunk);
     table.chunk_array = &chunk;
-    table.chunk_count = 1;
+    table.chunk_count = table.chunk_made = 1;
     chunk.read = nondet_int() ? &one_read : NULL;
     one_read.reader = &reader;
     __CPROVER_assume(chunk.segment >= 64 && chunk.segment <= 0xfff8 && chunk.length > 0 &&

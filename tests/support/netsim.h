@@ -46,7 +46,7 @@ enum { NET_DATAGRAM, NET_TCP_DATA, NET_TCP_ACKNOWLEDGEMENT, NET_WAKE };
 
 /* A packet on its way. */
 typedef struct net_packet {
-    uint64_t due_ns, order;
+    uint64_t due_ns;
     int kind;
     uint32_t to;      /* endpoint or TCP flow */
     uint32_t from;
@@ -55,6 +55,12 @@ typedef struct net_packet {
     struct net_packet *next;
     uint8_t bytes[1];
 } net_packet_t;
+
+/* What the heap compares lies in it: with a hundred thousand packets on the way, each look at one would miss the caches. */
+typedef struct net_due {
+    uint64_t due_ns, order;
+    net_packet_t *packet;
+} net_due_t;
 
 /* One direction's line and the queue before it. */
 typedef struct net_line {
@@ -109,8 +115,9 @@ typedef struct net_state {
     uint32_t endpoint_count, endpoint_capacity;
     net_endpoint_t *awake, **awake_tail;
     uint32_t memory_limit;  /* of an endpoint; 0: the default */
+    uint32_t max_send_size; /* 0: what fits into a datagram; longer messages travel in fragments */
     int next_side;          /* of the endpoint that is opened next */
-    net_packet_t **heap;
+    net_due_t *heap;
     size_t heap_count, heap_capacity;
 } net_state_t;
 
@@ -133,37 +140,41 @@ NET_FN uint64_t net_below(uint64_t limit) {
 
 /* ---- packets on their way: a heap ------------------------------------------------------------------------------------ */
 
-NET_FN int net_earlier(const net_packet_t *a, const net_packet_t *b) {
+NET_FN int net_earlier(const net_due_t *a, const net_due_t *b) {
     return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->order < b->order;
 }
 
 NET_FN void net_push(net_packet_t *packet) {
     size_t at = net.heap_count;
+    net_due_t due;
     if (net.heap_count == net.heap_capacity) {
         net.heap_capacity = net.heap_capacity == 0 ? 1024 : net.heap_capacity * 2;
-        net.heap = (net_packet_t **)realloc((void *)net.heap, net.heap_capacity * sizeof *net.heap);
+        net.heap = (net_due_t *)realloc(net.heap, net.heap_capacity * sizeof *net.heap);
         if (net.heap == NULL)
             abort();
     }
     net.heap_count++;
-    packet->order = net.order++;
-    while (at > 0 && net_earlier(packet, net.heap[(at - 1) / 2])) {
+    due.due_ns = packet->due_ns;
+    due.order = net.order++;
+    due.packet = packet;
+    while (at > 0 && net_earlier(&due, &net.heap[(at - 1) / 2])) {
         net.heap[at] = net.heap[(at - 1) / 2];
         at = (at - 1) / 2;
     }
-    net.heap[at] = packet;
+    net.heap[at] = due;
 }
 
 NET_FN net_packet_t *net_pop(void) {
-    net_packet_t *top = net.heap[0], *last = net.heap[--net.heap_count];
+    net_packet_t *top = net.heap[0].packet;
+    net_due_t last = net.heap[--net.heap_count];
     size_t at = 0;
     for (;;) {
         size_t child = 2 * at + 1;
         if (child >= net.heap_count)
             break;
-        if (child + 1 < net.heap_count && net_earlier(net.heap[child + 1], net.heap[child]))
+        if (child + 1 < net.heap_count && net_earlier(&net.heap[child + 1], &net.heap[child]))
             child++;
-        if (!net_earlier(net.heap[child], last))
+        if (!net_earlier(&net.heap[child], &last))
             break;
         net.heap[at] = net.heap[child];
         at = child;
@@ -420,6 +431,7 @@ NET_FN int net_open(cci_device_t *device, const char *service, int want_os_handl
     info->base_mtu = 1200;
     info->receive_window = 4u << 20;
     info->send_buf_count = info->recv_buf_count = net.buffers;
+    info->max_send_size = net.max_send_size;
     info->memory_limit = net.memory_limit;
     info->congestion = net.congestion;
     info->ecn = net.ecn;
@@ -541,7 +553,7 @@ NET_FN int net_discover(const cci_transport_t *self, void *list, int (*add)(void
     desc.name = "net0";
     desc.info = "simulated path";
     desc.up = 1;
-    desc.max_send_size = NET_MTU;
+    desc.max_send_size = net.max_send_size > 0 ? net.max_send_size : NET_MTU;
     desc.rate = 1000000000u;
     memset(desc.pci, 0xff, sizeof desc.pci);
     return add(list, &desc);
@@ -594,9 +606,9 @@ NET_FN void net_arrive(net_packet_t *packet) {
 
 /* Takes from the heap's top what would wake endpoints whose deadlines have moved to later. */
 NET_FN void net_drop_stale_wakes(void) {
-    while (net.heap_count > 0 && net.heap[0]->kind == NET_WAKE) {
-        net_endpoint_t *endpoint = net.endpoint[net.heap[0]->to];
-        if (endpoint->open && endpoint->deadline_ns <= net.heap[0]->due_ns)
+    while (net.heap_count > 0 && net.heap[0].packet->kind == NET_WAKE) {
+        net_endpoint_t *endpoint = net.endpoint[net.heap[0].packet->to];
+        if (endpoint->open && endpoint->deadline_ns <= net.heap[0].due_ns)
             return;
         endpoint->wake_ns = UINT64_MAX;
         free(net_pop());
@@ -610,14 +622,14 @@ NET_FN void net_advance(uint64_t limit_ns) {
     uint64_t next_ns;
     uint32_t i;
     net_drop_stale_wakes();
-    next_ns = net.heap_count > 0 ? net.heap[0]->due_ns : UINT64_MAX;
+    next_ns = net.heap_count > 0 ? net.heap[0].due_ns : UINT64_MAX;
     for (i = 0; i < NET_TCPS; i++)
         if (net_tcp_deadline(&net_tcp[i]) < next_ns)
             next_ns = net_tcp_deadline(&net_tcp[i]);
     if (next_ns < net.now_ns + NET_US)
         next_ns = net.now_ns + NET_US; /* what is overdue and stays so must not stop the time */
     net.now_ns = next_ns < limit_ns ? next_ns : limit_ns;
-    while (net.heap_count > 0 && net.heap[0]->due_ns <= net.now_ns) {
+    while (net.heap_count > 0 && net.heap[0].due_ns <= net.now_ns) {
         net_arrive(net_pop());
         net_drop_stale_wakes();
     }
@@ -688,7 +700,7 @@ NET_FN void net_reset(uint64_t seed, uint64_t rate, uint64_t rtt_ns, uint32_t qu
     int i;
     while (net.heap_count > 0)
         free(net_pop());
-    free((void *)net.heap);
+    free(net.heap);
     while (net.endpoint_count > 0)
         free(net.endpoint[--net.endpoint_count]);
     free((void *)net.endpoint);
