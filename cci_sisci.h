@@ -11582,7 +11582,7 @@ static int cci__sisci_look_at_marks(cci__sisci *ep, cci_evq_event_t **event) {
     return CCI__SISCI_FOUND_NOTHING;
 }
 
-/* The same for an endpoint that polls several links: one look at each that is hot or marked, up to the first message. */
+/* The same for an endpoint that polls several links: a look at each that is hot or marked, up to the first message. */
 static int cci__sisci_look_at_several(cci__sisci *ep, cci_evq_event_t **event) {
     int found;
     if (ep->links.only || ep->returned || (ep->rounds & 31) == 0 || ep->links.handshakes > 0 || ep->groups || ep->far ||
