@@ -3352,13 +3352,8 @@ typedef enum cci_conn_state {
 
 typedef struct cci_conn {
     struct cci_connection pub; /* first: a pointer to the program's connection is a pointer to this */
-    cci_timer_t timer;
-    uint64_t token, peer_token;
-    uint64_t deadline_ns; /* of the handshake; later the user's */
+    uint64_t token;            /* what each message needs lies in the same line */
     uint32_t index, peer_index;
-    uint32_t next; /* in the free list or in its hash bucket */
-    uint32_t peer_window;
-    cci_link_addr_t peer;
     uint8_t state;
     uint8_t tries; /* of the packet that is repeated */
     uint8_t is_client;
@@ -3369,7 +3364,13 @@ typedef struct cci_conn {
         uint8_t in_line;
     } step;
     uint8_t hashed;
-    uint16_t flags;                         /* CCI__CONN_; those below 256 are the user's */
+    uint16_t flags; /* CCI__CONN_; those below 256 are the user's */
+    uint64_t peer_token;
+    uint64_t deadline_ns; /* of the handshake; later the user's */
+    cci_timer_t timer;
+    uint32_t next; /* in the free list or in its hash bucket */
+    uint32_t peer_window;
+    cci_link_addr_t peer;
     uint32_t send_timeout_us, keepalive_us; /* the user's: CCI_OPT_CONN_ */
 } cci_conn_t;
 
@@ -18376,7 +18377,7 @@ static CCI__RARE int cci__send_flags_are_legal(const cci_connection_t *connectio
 /* A receiver of multicast can't send. */
 static inline int cci__send_is_legal(const cci_connection_t *connection, int flags) {
     return connection->attribute != CCI_CONN_ATTR_UU_MC_RX &&
-           (CCI__LIKELY(flags == 0) || cci__send_flags_are_legal(connection, flags));
+           (CCI__LIKELY((flags & ~CCI_FLAG_SILENT) == 0) || cci__send_flags_are_legal(connection, flags));
 }
 
 static CCI__RARE int cci__send_refuse(int flags) {

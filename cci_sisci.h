@@ -5922,7 +5922,7 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
 #include <sched.h>
 #include <sys/timerfd.h>
 
-#define CCI__SISCI_MAGIC 0x43434934u /* of this version of what lies in shared memory */
+#define CCI__SISCI_MAGIC 0x43434935u /* of this version of what lies in shared memory */
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
 #define CCI__SISCI_FIRST_LINE 48u /* bytes of a record in its first line, and in each other */
@@ -5953,6 +5953,7 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
 #define CCI__SISCI_MARKS 16384u                     /* links of an endpoint: bits in its listener */
 #define CCI__SISCI_MARKED_BATCH 64u                 /* links whose marks are followed in one call */
 #define CCI__SISCI_NO_MARK 0xffffffffu
+#define CCI__SISCI_EACH 2u                        /* in `watch`: a mark is wanted with each record */
 #define CCI__SISCI_ANSWERS 64u                    /* links that clients are making at once */
 #define CCI__SISCI_LINK_IDLE_NS (1000 * CCI__MS)  /* how long a link outlives its last connection */
 #define CCI__SISCI_HANDSHAKE_NS (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
@@ -6244,13 +6245,12 @@ typedef struct cci__sisci_out {
 
 /* The connections of a link. */
 typedef struct cci__sisci_link_conns {
-    cci_list_t control;           /* have a record of the handshake to send */
-    cci_list_t silent;            /* have silent messages under way */
-    cci_list_t asked;             /* server: are requested or accepted */
-    struct cci__sisci_conn *last; /* that a message came for, or NULL */
-    uint32_t first, count;        /* the index of the first of all; how many there are */
-    uint32_t disconnects;         /* that we have made, with messages that were not delivered */
-    uint32_t peer_disconnects;    /* likewise, of the peer's: whose records we have seen */
+    cci_list_t control;        /* have a record of the handshake to send */
+    cci_list_t silent;         /* have silent messages under way */
+    cci_list_t asked;          /* server: are requested or accepted */
+    uint32_t first, count;     /* the index of the first of all; how many there are */
+    uint32_t disconnects;      /* that we have made, with messages that were not delivered */
+    uint32_t peer_disconnects; /* likewise, of the peer's: whose records we have seen */
 } cci__sisci_link_conns;
 
 /* What is under way on a link and has deadlines. */
@@ -6315,9 +6315,6 @@ typedef struct cci__sisci_peer {
     int interrupt_is_due;                  /* an interrupt is due as soon as it is connected */
     cci__sci_remote_segment_t segment;     /* its listener, where we mark the link */
     cci__sci_map_t map;                    /* where that is mapped */
-    cci__sisci_listener *listener;         /* the mapping, or NULL */
-    uint32_t mark;                         /* the number of the link's bit there */
-    int sleeps;                            /* it may want interrupts */
 } cci__sisci_peer;
 
 /* RMA of the link, and of its peer. */
@@ -6332,24 +6329,28 @@ typedef struct cci__sisci_link_rma {
 typedef struct cci__sisci_link {
     /* What a look at it needs, and what each message does: few lines of the cache, since there may be thousands of
      * links. */
-    cci_list_t node;                      /* in hot or cold */
     cci__sisci_in in;                     /* records that come */
     uint32_t acknowledged;                /* as much was acknowledged, by a word or a record */
     uint8_t is_busy;                      /* there may be more to do than to look whether something has come: bits */
     uint8_t batch;                        /* records taken at a time */
     uint8_t is_hot;                       /* in `hot` */
     uint8_t is_watched;                   /* the peer marks the link with what it stores next */
-    cci_list_t due;                       /* in `due`: there is something to acknowledge */
-    struct cci__sisci *ep;                /* the second line */
     cci__sisci_out out;                   /* records that go */
+    struct cci__sisci *ep;                /* the second line */
     struct cci__sisci_mirror *mirror;     /* through an adapter, or NULL */
-    cci__sisci_item *items, **items_tail; /* the queue */
-    cci_list_t ops;                       /* the third: operations in the order of the calls */
-    cci__sisci_link_conns conns;          /* its connections */
-    int state;                            /* CCI__SISCI_CONNECTING, ... */
-    cci__sisci_link_time time;            /* what has deadlines */
+    struct cci__sisci_conn *last;         /* the connection that a message came for, or NULL */
+    cci_list_t due;                       /* in `due`: there is something to acknowledge */
     uint32_t watch, watched;              /* the word that we have stored for the peer; the last that we have obeyed */
-    int told;                             /* through an adapter: the peer knows that we sleep */
+    uint8_t state;                        /* CCI__SISCI_CONNECTING, ... */
+    uint8_t told;                         /* through an adapter: the peer knows that we sleep */
+    uint8_t peer_sleeps;                  /* the peer may want interrupts */
+    uint32_t peer_mark;                   /* the number of the link's bit in: */
+    cci__sisci_listener *peer_listener;   /* the peer's, as it is mapped, or NULL */
+    cci_list_t node;                      /* the third: in hot or cold */
+    cci_list_t ops;                       /* operations in the order of the calls */
+    cci__sisci_item *items, **items_tail; /* the queue */
+    cci__sisci_link_conns conns;          /* its connections */
+    cci__sisci_link_time time;            /* what has deadlines */
     uint32_t idle_rounds;                 /* since something happened */
     /* What is rarer. */
     cci_list_t notify;            /* in `notify`: something was stored that the peer may be waiting for */
@@ -6371,6 +6372,7 @@ typedef struct cci__sisci_link {
 } cci__sisci_link;
 #define CCI__SISCI_HAS_WORK 1u /* in `is_busy` */
 #define CCI__SISCI_IS_DUE 2u   /* only to acknowledge, which the next record does too */
+#define CCI__SISCI_QUEUES 4u   /* items or records of the handshake may wait, and what is sent comes behind them */
 
 /* A multicast connection: its place in the memory of a group, which is a broadcast segment:
  *
@@ -6422,9 +6424,9 @@ typedef struct cci__sisci_memory {
 /* The links of an endpoint. Each is in `hot` or `cold`, and in others by what is to be done. */
 typedef struct cci__sisci_links {
     cci__sisci_link *only; /* what a poll has to look at, if that is one link */
+    cci_list_t due;        /* there is something to acknowledge */
     cci_list_t notify;     /* their peers are to be told that something was stored */
     cci_list_t timed;      /* something is under way that has a deadline */
-    cci_list_t due;        /* there is something to acknowledge */
     cci_list_t hot, cold;  /* looked at in each call; when they are marked, and in turn */
     uint32_t hot_count;    /* how many are hot */
     uint32_t handshakes;   /* links that are being made, and views */
@@ -6457,9 +6459,10 @@ typedef struct cci__sisci_pools {
 /* Our links by the numbers of their bits in our listener. */
 typedef struct cci__sisci_marks {
     cci__sisci_mark *of;      /* the link of each number */
+    uint64_t *pending;        /* bits as in the listener: links that have to be looked at once more */
     uint32_t count, capacity; /* numbers that were ever used; entries of `of` */
     uint32_t free;            /* the first free one, or CCI__SISCI_NO_MARK */
-    uint32_t at;              /* the word of the listener where the next look begins */
+    uint32_t at;              /* the number where the next look begins */
 } cci__sisci_marks;
 
 /* The listener, and the interrupt that wakes this endpoint. */
@@ -6502,20 +6505,22 @@ typedef struct cci__sisci_registered {
 
 typedef struct cci__sisci {
     cci__endpoint_t base; /* first */
-    /* What most calls need lies here, and in the next lines. */
+    uint8_t unused[CCI__SISCI_LINE - sizeof(cci__endpoint_t) % CCI__SISCI_LINE];
+    /* What each message needs lies in this line. */
     uint8_t is_sleeper; /* it may sleep: it has an OS handle or a helper thread */
     uint8_t is_asked;   /* somebody waits for an acknowledgement */
     uint8_t is_short;   /* something that has come waits for what the program holds */
-    int returned;       /* the program has returned something meanwhile */
+    uint8_t returned;   /* the program has returned something meanwhile */
+    uint8_t is_counted; /* what connections send and receive is counted */
 #ifndef CCI_NO_THREADS
     int lock; /* 1: taken */
 #endif
-    cci__sisci_links links;  /* lists of them */
     uint32_t rounds;         /* of work; 0: the next one looks at the device */
     uint32_t given;          /* events that were given without a round */
+    cci_evq_fifo_t received; /* messages, and ends of connections, for the program */
+    cci__sisci_links links;  /* lists of them */
     uint32_t received_total; /* messages that were put in `received` */
     uint32_t taken_total;    /* that are there no more */
-    cci_evq_fifo_t received; /* messages, and ends of connections, for the program */
     cci__sisci_pools pools;  /* operations, items, buffers */
 #ifndef CCI_NO_WAKE
     uint32_t wake_word; /* CCI__SISCI_WAKE while a message is posted that was sent with CCI_FLAG_WAKE, or 0 */
@@ -6693,8 +6698,7 @@ static int cci__sisci_is_sleeper(const cci__sisci *ep) {
 
 /* A call has accepted a message. */
 static inline void cci__sisci_issued(const cci__sisci *ep, const cci__sisci_conn *conn, uint32_t length) {
-    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL))
-                   cci__tally_issued(&ep->base.tallies, conn->conn.index, length));
+    CCI__STATS(if (CCI__UNLIKELY(ep->is_counted)) cci__tally_issued(&ep->base.tallies, conn->conn.index, length));
     (void)ep, (void)conn, (void)length;
 }
 
@@ -6726,6 +6730,8 @@ static void cci__sisci_store_long(void *p, uint64_t value) {
  * need not look at links to which nothing happens. Before the owner leaves a link alone, it stores a new word `watch`
  * in the peer's inbox; the lowest bit says whether acknowledgements count too. The peer compares that word with the
  * last one for which it has set the mark: when they differ, it sets the mark once.
+ *   An endpoint that polls many links asks once for a mark with each record (CCI__SISCI_EACH): then neither side writes
+ * the word for a message, and the link stays cold.
  *   Where neither side sleeps, there is no fence between the store and the look at `watch`, so a mark can be missed.
  * The owner therefore looks at a link once more after it has stored the word, and at all links in turn. Peers of a
  * sleeper do have a fence. A malicious peer can set or clear marks of others; this costs them nothing else. */
@@ -6736,20 +6742,20 @@ static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t wat
 }
 
 static void cci__sisci_set_mark(cci__sisci_link *link, uint32_t watch) {
-    link->watched = watch;
-    (void)__atomic_fetch_or(&link->peer.listener->marks[link->peer.mark / 64], UINT64_C(1) << (link->peer.mark & 63),
+    link->watched = watch & CCI__SISCI_EACH ? 0 : watch;
+    (void)__atomic_fetch_or(&link->peer_listener->marks[link->peer_mark / 64], UINT64_C(1) << (link->peer_mark & 63),
                             __ATOMIC_SEQ_CST);
 }
 
 /* The peer may wait for what was just stored: its mark is set, at the end of the call if it may sleep. */
 static inline void cci__sisci_touch_for(cci__sisci_link *link, int is_record) {
-    if (CCI__UNLIKELY(link->peer.sleeps)) {
+    if (CCI__UNLIKELY(link->peer_sleeps)) {
         link->notify_kind |= 1 + is_record;
         if (cci__list_empty(&link->notify)) cci__list_append(&link->ep->links.notify, &link->notify);
     } else if (CCI__LIKELY(link->in.base != NULL)) {
         uint32_t watch =
             __atomic_load_n((const uint32_t *)(const void *)(link->in.base + CCI__SISCI_AT_WATCH), __ATOMIC_RELAXED);
-        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer.listener)
+        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer_listener)
             cci__sisci_set_mark(link, watch);
     }
 }
@@ -6999,7 +7005,7 @@ static int cci__sisci_mark_for_sleeper(cci__sisci_link *link, int is_record) {
     if (!cci__sisci_is_wanted(link, watch, is_record)) return 0;
     cci__sisci_set_mark(link, watch);
     CCI__SCI_FENCE(SEQ_CST); /* the mark before this, the sleeper's word after */
-    return cci__sisci_load(&link->peer.listener->sleeps) != 0;
+    return cci__sisci_load(&link->peer_listener->sleeps) != 0;
 }
 
 static void cci__sisci_notify(cci__sisci *ep) {
@@ -7017,6 +7023,11 @@ static void cci__sisci_notify(cci__sisci *ep) {
 
 static inline void cci__sisci_flush(cci__sisci *ep) {
     if (CCI__UNLIKELY(!cci__list_empty(&ep->links.notify))) cci__sisci_notify(ep);
+}
+
+/* The same where something was stored for this peer alone. */
+static inline void cci__sisci_flush_for(cci__sisci *ep, const cci__sisci_link *link) {
+    if (CCI__UNLIKELY(link->peer_sleeps)) cci__sisci_flush(ep);
 }
 
 /* Makes a link hot, and the last in the list: the links to which something happened last. */
@@ -7054,14 +7065,39 @@ static int cci__sisci_wants_acks(const cci__sisci_link *link) {
            cci__sisci_is_stuck(link);
 }
 
+/* More links are polled than it pays to look at in each call. */
+static inline int cci__sisci_polls_many(const cci__sisci *ep) {
+    return ep->marks.count > CCI__SISCI_FEW && !ep->far && !cci__sisci_is_sleeper(ep);
+}
+
 /* From now on the peer marks the link when it stores a record, or anything that somebody here waits for. */
 static void cci__sisci_watch(cci__sisci_link *link) {
-    uint32_t acks = (uint32_t)cci__sisci_wants_acks(link);
-    if (!link->is_watched || acks > (link->watch & 1)) {
+    uint32_t acks = (uint32_t)cci__sisci_wants_acks(link), had = link->watch & 1;
+    if (!link->is_watched || acks > had || (acks < had && (link->watch & CCI__SISCI_EACH))) {
         link->is_watched = 1;
-        link->watch = ((link->watch | 1) + 1) | acks;
+        link->watch = ((link->watch | 3) + 1) | acks | (cci__sisci_polls_many(link->ep) ? CCI__SISCI_EACH : 0);
         cci__sisci_write_word(link, CCI__SISCI_AT_WATCH, link->watch);
     }
+}
+
+/* Acknowledgements count no longer, perhaps. */
+static CCI__RARE void cci__sisci_watch_acks(cci__sisci_link *link) {
+    if (link->state == CCI__SISCI_OPEN) cci__sisci_watch(link);
+}
+
+/* A cold link that is marked with each record stays cold, and is looked at again until nothing comes. */
+static inline int cci__sisci_stays_cold(const cci__sisci_link *link) {
+    return link->watch & CCI__SISCI_EACH && !link->is_hot;
+}
+
+/* Something has come on a link, which may go on. */
+static inline void cci__sisci_look_again(cci__sisci_link *link) {
+    if (cci__sisci_stays_cold(link)) {
+        link->ep->marks.pending[link->mark / 64] |= UINT64_C(1) << (link->mark & 63);
+        return;
+    }
+    if (!(link->watch & CCI__SISCI_EACH)) link->is_watched = 0;
+    cci__sisci_make_hot(link);
 }
 
 /* What a callback of the software has reported is dealt with at the next look at the device. */
@@ -7347,8 +7383,8 @@ static inline uint32_t cci__sisci_span(cci__sisci_link *link, uint32_t lines, ui
     return link->out.lines - place;
 }
 
-static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word,
-                                      uint32_t to) {
+static inline CCI__HOT_PATH void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines,
+                                                    uint32_t word, uint32_t to) {
     uint32_t header[2];
     header[0] = to;
     header[1] = link->acknowledged = link->in.tail;
@@ -7613,7 +7649,7 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__list_remove(&conn->node);
     cci__list_remove(&conn->state_node);
     cci__sisci_drop_data(ep, conn);
-    if (conn->link) conn->link->conns.last = NULL;
+    if (conn->link) conn->link->last = NULL;
     if (conn->link) cci__sisci_leave_link(ep, conn);
     cci_conn_close(&ep->base.conns, &conn->conn);
 }
@@ -7660,7 +7696,7 @@ static void cci__sisci_queue_control(cci__sisci *ep, cci__sisci_conn *conn, uint
     conn->control_type = type;
     if (cci__list_empty(&conn->node)) {
         cci__list_append(&conn->link->conns.control, &conn->node);
-        conn->link->is_busy |= CCI__SISCI_HAS_WORK;
+        conn->link->is_busy |= CCI__SISCI_HAS_WORK | CCI__SISCI_QUEUES;
     }
     cci__sisci_make_hot(conn->link);
     if (conn->link->state == CCI__SISCI_OPEN) (void)cci__sisci_send_control(ep, conn->link);
@@ -8305,7 +8341,7 @@ static void cci__sisci_add_item(cci__sisci_link *link, cci__sisci_item *item) {
     if (!link->time.fresh_item) link->time.fresh_item = item;
     *link->items_tail = item;
     link->items_tail = &item->next;
-    link->is_busy |= CCI__SISCI_HAS_WORK;
+    link->is_busy |= CCI__SISCI_HAS_WORK | CCI__SISCI_QUEUES;
 }
 
 /* An RMA without a message completes at once, unless operations of an ordered connection are before it. */
@@ -8381,7 +8417,7 @@ static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *eve
  * may be the answer. */
 static inline void cci__sisci_note_ack_of_message(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
     cci__sisci_note_ack(link, ack);
-    if (!cci__list_empty(&link->ops)) cci__sisci_complete_consumed(ep, link);
+    if (link->is_busy & CCI__SISCI_HAS_WORK) cci__sisci_complete_consumed(ep, link);
 }
 
 static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
@@ -8763,23 +8799,23 @@ static inline const uint8_t *cci__sisci_next_line(const cci__sisci_link *link) {
 
 /* The connection that a short message is for, if it may just be taken. */
 static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
-    cci__sisci_conn *conn = link->conns.last;
-    if (!conn || cci__sisci_name(conn) != name) conn = link->conns.last = cci__sisci_find_conn(ep, link, name);
-    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->in_gap ? conn : NULL;
+    cci__sisci_conn *conn = link->last;
+    if (!conn || cci__sisci_name(conn) != name) conn = link->last = cci__sisci_find_conn(ep, link, name);
+    return conn && conn->conn.state == CCI_CONN_OPEN && !(conn->closing | conn->ended | conn->in_gap) ? conn : NULL;
 }
 
 /* Takes a short message for which there is room, and nothing else: NULL if it has to go the long way. */
 static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_receive_short(cci__sisci *ep, cci__sisci_link *link,
                                                                       const uint8_t *line) {
     uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
-    uint32_t length = word >> 16, place = link->in.tail & (link->in.lines - 1), header[2];
+    uint32_t length = word >> 16, header[2], lines, rest = link->in.lines - (link->in.tail & (link->in.lines - 1));
     cci_evq_event_t *event = ep->base.evq.free_events[CCI_EVQ_RECV];
     cci_evq_buffer_t *buffer = ep->base.evq.free_buffers;
     cci__sisci_conn *conn;
-    int is_one = length <= CCI__SISCI_FIRST_LINE; /* line */
+    lines = 1u + (length > CCI__SISCI_FIRST_LINE);
     if ((word & (0xff | CCI__SISCI_CANCELLED | CCI__SISCI_WAKE)) != CCI__SISCI_MESSAGE ||
-        length > CCI__SISCI_FIRST_LINE + CCI__SISCI_LATER_LINE || (!is_one && place + 1 == link->in.lines) || !event ||
-        !buffer || ep->base.evq.recv_out >= ep->base.evq.recv_limit)
+        length > CCI__SISCI_FIRST_LINE + CCI__SISCI_LATER_LINE || lines > rest || !event || !buffer ||
+        ep->base.evq.recv_out >= ep->base.evq.recv_limit)
         return NULL;
     memcpy(header, line + 8, sizeof header);
     conn = cci__sisci_open_conn_of(ep, link, header[0]);
@@ -8790,7 +8826,7 @@ static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_receive_short(cci__sisci
     event->owner = NULL;
     memcpy(buffer->data, line + CCI__SISCI_HEADER,
            CCI__SISCI_FIRST_LINE); /* whole lines: constant lengths need no call */
-    if (!is_one) memcpy(buffer->data + CCI__SISCI_FIRST_LINE, line + CCI__SISCI_LINE + 4, CCI__SISCI_LATER_LINE);
+    if (lines > 1) memcpy(buffer->data + CCI__SISCI_FIRST_LINE, line + CCI__SISCI_LINE + 4, CCI__SISCI_LATER_LINE);
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
     event->base.pub.recv.ptr = buffer->data;
@@ -8798,7 +8834,7 @@ static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_receive_short(cci__sisci
     ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
     cci__sisci_note_ack_of_message(ep, link, header[1]);
     if (word & CCI__SISCI_ASKS) ep->is_asked = 1;
-    link->in.tail += CCI__UNLIKELY(word & CCI__SISCI_LAST) ? link->in.lines - place : is_one ? 1 : 2;
+    link->in.tail += CCI__UNLIKELY(word & CCI__SISCI_LAST) ? rest : lines;
     return event;
 }
 
@@ -8830,6 +8866,8 @@ static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
     if (!link->stall.is_answering && cci__list_empty(&link->stall.node)) {
         ep->is_short = 1;
         cci__list_append(&ep->links.stuck, &link->stall.node);
+    } else if (link->stall.is_answering) {
+        cci__sisci_make_hot(link);
     }
     if (!cci__sisci_is_stuck(link)) {
         link->stall.word = link->in.tail * 2 + 1;
@@ -8916,8 +8954,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
             link->told = 0;
             cci__sisci_write_word(link, CCI__SISCI_AT_SLEEP, 0);
         }
-        link->is_watched = 0;
-        cci__sisci_make_hot(link);
+        cci__sisci_look_again(link);
     }
     return count;
 }
@@ -9065,7 +9102,7 @@ static void cci__sisci_leave_marks(cci__sisci_link *link) {
     if (link->peer.segment) call->SCIDisconnectSegment(link->peer.segment, 0, &error);
     link->peer.map = NULL;
     link->peer.segment = NULL;
-    link->peer.listener = NULL;
+    link->peer_listener = NULL;
 }
 
 /* Takes down all that SISCI has of a link. */
@@ -9109,13 +9146,16 @@ static int cci__sisci_alloc_mark(cci__sisci *ep, cci__sisci_link *link) {
     if (ep->marks.free == CCI__SISCI_NO_MARK && ep->marks.count == ep->marks.capacity) {
         uint32_t capacity = ep->marks.capacity ? 2 * ep->marks.capacity : 64;
         cci__sisci_mark *more =
-            capacity <= CCI__SISCI_MARKS ? (cci__sisci_mark *)cci_alloc(capacity * sizeof *more) : NULL;
+            capacity <= CCI__SISCI_MARKS ? (cci__sisci_mark *)cci_alloc(capacity * sizeof *more + capacity / 8) : NULL;
         if (!more) return 0;
+        memset(more + capacity, 0, capacity / 8);
         if (ep->marks.of) {
             memcpy(more, ep->marks.of, ep->marks.count * sizeof *more);
+            memcpy(more + capacity, ep->marks.pending, ep->marks.capacity / 8);
             cci_release(ep->marks.of);
         }
         ep->marks.of = more;
+        ep->marks.pending = (uint64_t *)(void *)(more + capacity);
         ep->marks.capacity = capacity;
     }
     link->mark = ep->marks.free;
@@ -9409,8 +9449,8 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
     if (!cci__sisci_is_valid(card, link->inbox.id)) return 0;
     used = cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count);
     if (used > size || (link->mirror && !link->ep->far->begin_mirror(link, used))) return 0;
-    link->peer.mark = card->mark;
-    link->peer.sleeps = card->sleeps != 0;
+    link->peer_mark = card->mark;
+    link->peer_sleeps = card->sleeps != 0;
     link->out.lines = card->ring_lines;
     link->out.ring = link->out.base + CCI__SISCI_AT_RING;
     link->outbox.blocks = link->out.base + cci__sisci_blocks_at(card->ring_lines);
@@ -9430,7 +9470,7 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     if (!link->mirror) {
         cci__sisci_watch(link);
     } else {
-        link->told = cci__sisci_is_sleeper(ep);
+        link->told = ep->is_sleeper;
         cci__sisci_write_word(link, CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
     }
     cci__sisci_write_word(link, CCI__SISCI_AT_READY, 1);
@@ -9448,15 +9488,15 @@ static int cci__sisci_map_marks(cci__sisci_link *link) {
     cci__sci_error_t error;
     if (link->peer.card.mark >= CCI__SISCI_MARKS || !cci__sci_is_same_peer(link->peer.segment, link->outbox.segment))
         return 0;
-    link->peer.listener = (cci__sisci_listener *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
+    link->peer_listener = (cci__sisci_listener *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
         link->peer.segment, &link->peer.map, 0, CCI__SISCI_LISTENER_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         link->peer.map = NULL;
-        link->peer.listener = NULL;
+        link->peer_listener = NULL;
         return 0;
     }
     cci__sci_save_remote_descriptor(link->peer.segment);
-    return cci__sisci_load(&link->peer.listener->magic) == CCI__SISCI_MAGIC;
+    return cci__sisci_load(&link->peer_listener->magic) == CCI__SISCI_MAGIC;
 }
 
 /* The peer's inbox is connected: maps it, and connects to what its card names. 0: the link has failed. */
@@ -9473,11 +9513,11 @@ static int cci__sisci_begin_join(cci__sisci_link *link) {
 static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
     int state = CCI__SCI_CONNECTED;
     if (link->join.news.out > 0 && !link->out.base && !cci__sisci_begin_join(link)) return 0;
-    if (link->join.news.marks < 0 || (link->join.news.marks > 0 && !link->peer.listener && !cci__sisci_map_marks(link)))
+    if (link->join.news.marks < 0 || (link->join.news.marks > 0 && !link->peer_listener && !cci__sisci_map_marks(link)))
         return 0;
     if (link->peer.interrupt) state = cci__sisci_interrupt_state(link);
     if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) return 0;
-    return !link->out.base || (!link->mirror && !link->peer.listener) || state == CCI__SCI_CONNECTING ||
+    return !link->out.base || (!link->mirror && !link->peer_listener) || state == CCI__SCI_CONNECTING ||
            link->join.news.attached == 0 || cci__sisci_close_inbox(ep, link);
 }
 
@@ -10438,10 +10478,8 @@ static inline void cci__sisci_serve_open(cci__sisci *ep, cci__sisci_link *link) 
 }
 
 static inline uint32_t cci__sisci_work_of(const cci__sisci_link *link) {
-    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->conns.control) ||
-                   (link->rma.views && link->rma.views->is_asking)
-               ? CCI__SISCI_HAS_WORK
-               : 0u;
+    if (link->items || !cci__list_empty(&link->conns.control)) return CCI__SISCI_HAS_WORK | CCI__SISCI_QUEUES;
+    return !cci__list_empty(&link->ops) || (link->rma.views && link->rma.views->is_asking) ? CCI__SISCI_HAS_WORK : 0u;
 }
 
 /* 1 if anything came. */
@@ -10514,6 +10552,11 @@ static inline cci__sisci_link *cci__sisci_only(const cci__sisci *ep) {
                : NULL;
 }
 
+/* A link in `stuck` whose record was taken in another turn. */
+static int cci__sisci_has_moved(const cci_list_t *node) {
+    return !cci__sisci_is_stuck(CCI__CONTAINER(node, const cci__sisci_link, stall.node));
+}
+
 /* The program has returned something: a link whose next record waits for that is looked at, one in each call while
  * there is a buffer for it, so that each of many gets its turn; all of them if there is none, for a long message may
  * need none. */
@@ -10522,6 +10565,8 @@ static void cci__sisci_look_at_stuck(cci__sisci *ep) {
     cci__sisci_group *group;
     for (group = ep->groups; group; group = group->next) group->stalled = 0;
     do {
+        while (!cci__list_empty(&ep->links.stuck) && cci__sisci_has_moved(ep->links.stuck.next))
+            cci__list_remove(ep->links.stuck.next);
         is_last = !has_event || ep->base.evq.free_buffers;
         if (has_event && !cci__list_empty(&ep->links.stuck)) {
             cci__sisci_link *link = CCI__CONTAINER(ep->links.stuck.next, cci__sisci_link, stall.node);
@@ -10560,14 +10605,29 @@ static void cci__sisci_leave_soon(cci__sisci_link *link) {
     cci__sisci_watch(link);
 }
 
+/* The marks that one word of the listener has, and the links there that are to be looked at once more. */
+static inline uint64_t cci__sisci_marks_at(cci__sisci *ep, uint32_t word) {
+    uint64_t *shared = &ep->entrance.listener->marks[word];
+    if (__atomic_load_n(shared, __ATOMIC_RELAXED) == 0) return ep->marks.pending[word];
+    return ep->marks.pending[word] |= __atomic_exchange_n(shared, 0, __ATOMIC_SEQ_CST);
+}
+
+static inline cci__sisci_link *cci__sisci_marked(const cci__sisci *ep, uint32_t number) {
+    return number < ep->marks.count ? ep->marks.of[number].link : NULL;
+}
+
 /* Looks at the links that one word of marks tells of; how many. */
 static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came) {
-    uint64_t bits = __atomic_exchange_n(&ep->entrance.listener->marks[word], 0, __ATOMIC_SEQ_CST);
+    uint64_t bits = ep->marks.pending[word];
     uint32_t count = 0;
+    ep->marks.pending[word] = 0;
     for (; bits; bits &= bits - 1, count++) {
-        uint32_t number = word * 64 + cci__ctz64(bits);
-        cci__sisci_link *link = number < ep->marks.count ? ep->marks.of[number].link : NULL;
-        if (link) {
+        cci__sisci_link *link = cci__sisci_marked(ep, word * 64 + cci__ctz64(bits));
+        if (link && cci__sisci_stays_cold(link)) {
+            link->batch = cci__sisci_is_quiet(link) ? 1 : link->batch;
+            if (!cci__sisci_is_quiet(link)) *came |= cci__sisci_serve(ep, link);
+            if (link->watch & 1) cci__sisci_watch_acks(link);
+        } else if (link) {
             link->is_watched = 0; /* its peer will not mark it again */
             if (!cci__sisci_is_quiet(link)) *came |= cci__sisci_serve(ep, link);
             cci__sisci_make_hot(link);
@@ -10579,14 +10639,14 @@ static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came)
 
 /* Looks at the links that are marked, as far as there are not too many: then the others come first in the next call. */
 static int cci__sisci_follow_marks(cci__sisci *ep) {
-    uint32_t words = (ep->marks.count + 63) / 64, begin = ep->marks.at < words ? ep->marks.at : 0, i, count = 0;
+    uint32_t words = (ep->marks.count + 63) / 64, begin = ep->marks.at / 64 % words, i, count = 0;
     int came = 0;
     ep->marks.at = 0;
     for (i = 0; i < words && count < CCI__SISCI_MARKED_BATCH; i++) {
         uint32_t word = begin + i < words ? begin + i : begin + i - words;
-        if (__atomic_load_n(&ep->entrance.listener->marks[word], __ATOMIC_RELAXED) != 0) {
+        if (cci__sisci_marks_at(ep, word) != 0) {
             count += cci__sisci_follow_word(ep, word, &came);
-            ep->marks.at = word + 1;
+            ep->marks.at = word * 64 + 64;
         }
     }
     return came;
@@ -10653,7 +10713,7 @@ static int cci__sisci_pump(cci__sisci *ep) {
         is_late = cci__sisci_look_around(ep, round);
     if (CCI__UNLIKELY(ep->returned)) cci__sisci_look_at_stuck(ep);
     came = cci__sisci_serve_hot(ep);
-    if (!cci__list_empty(&ep->links.cold) || (ep->marks.count > 0 && cci__sisci_is_sleeper(ep)))
+    if (ep->marks.count > 0 && (!cci__list_empty(&ep->links.cold) || cci__sisci_is_sleeper(ep)))
         came |= cci__sisci_follow_marks(ep);
     if (ep->groups) came |= cci__sisci_receive_groups(ep);
     if (!cci__list_empty(&ep->links.cold) && (ep->far || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
@@ -10673,7 +10733,8 @@ static int cci__sisci_pump(cci__sisci *ep) {
  * ================================================================================================================== */
 
 static int cci__sisci_has_events(const cci__sisci *ep) {
-    return ep->base.evq.urgent.head || ep->base.evq.done.head || ep->received.head;
+    return ((uintptr_t)ep->base.evq.urgent.head | (uintptr_t)ep->base.evq.done.head | (uintptr_t)ep->received.head) !=
+           0;
 }
 
 static int cci__sisci_messages(cci__endpoint_t *base, const cci_evq_fifo_t **received, int *is_full) {
@@ -11255,6 +11316,7 @@ static void cci__sisci_return_block(cci__sisci_link *link, cci_evq_event_t *even
     link->inbox.block_held[block] = 0;
     link->inbox.held--;
     cci__sisci_give_back(link, block);
+    cci__sisci_flush_for(link->ep, link);
     event->owner = NULL;
     event->state = 0;
 }
@@ -11413,33 +11475,128 @@ static inline int cci__sisci_found_nothing(cci__sisci *ep) {
     return 1;
 }
 
-/* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is
- * more to do. */
-static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
-    cci__sisci_link *link = ep->links.only;
-    uint32_t begun;
-    const uint8_t *line;
+/* Gives a short message at once. NULL: it has to go the long way. */
+static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_give_short(cci__sisci *ep, cci__sisci_link *link,
+                                                                   const uint8_t *line) {
+    uint32_t begun = link->in.tail;
     cci_evq_event_t *event;
-    if (!link || ep->returned || link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK)
-        return NULL;
-    begun = link->in.tail;
-    line = cci__sisci_next_line(link);
-    if (cci__sisci_load(line) != begun * 2 + 1) return NULL;
-    if ((ep->rounds & 31) != 0)
-        ep->rounds++; /* a look that is due comes with the next call that finds nothing */
-    else if ((++ep->given & 31) == 0)
-        return NULL;
     if (link->batch == 1) cci__sisci_expect_answer(link);
     event = cci__sisci_receive_short(ep, link, line);
     if (!event) return NULL;
     event->next = NULL;
     link->batch = 2;
-    link->is_watched = 0;
-    ep->received_total++;
-    ep->taken_total++;
     cci__sisci_schedule_ack(ep, link, begun);
-    cci__sisci_flush(ep);
+    cci__sisci_flush_for(ep, link);
     return event;
+}
+
+/* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is
+ * more to do. */
+static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
+    cci__sisci_link *link = ep->links.only;
+    const uint8_t *line;
+    if (!link || ep->returned || link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK)
+        return NULL;
+    line = cci__sisci_next_line(link);
+    if (cci__sisci_load(line) != link->in.tail * 2 + 1) return NULL;
+    if ((ep->rounds & 31) != 0)
+        ep->rounds++; /* a look that is due comes with the next call that finds nothing */
+    else if ((++ep->given & 31) == 0)
+        return NULL;
+    link->is_watched = 0;
+    return cci__sisci_give_short(ep, link, line);
+}
+
+/* What a look at one of several links finds. */
+enum { CCI__SISCI_FOUND_NOTHING, CCI__SISCI_FOUND_MESSAGE, CCI__SISCI_FOUND_WORK };
+
+static int cci__sisci_look_at(cci__sisci *ep, cci__sisci_link *link, cci_evq_event_t **event) {
+    const uint8_t *line;
+    if (link->state != CCI__SISCI_OPEN || link->is_busy & CCI__SISCI_HAS_WORK) return CCI__SISCI_FOUND_WORK;
+    line = cci__sisci_next_line(link);
+    if (cci__sisci_load(line) == link->in.tail * 2 + 1) {
+        *event = cci__sisci_give_short(ep, link, line);
+        return *event ? CCI__SISCI_FOUND_MESSAGE : CCI__SISCI_FOUND_WORK;
+    }
+    link->batch = 1;
+    if (link->is_busy) cci__sisci_acknowledge(link);
+    return CCI__SISCI_FOUND_NOTHING;
+}
+
+static int cci__sisci_look_at_hot(cci__sisci *ep, cci_evq_event_t **event) {
+    cci_list_t *at;
+    for (at = ep->links.hot.next; at != &ep->links.hot; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        int found;
+        if (cci__sisci_is_quiet(link)) {
+            link->batch = 1;
+            continue;
+        }
+        found = cci__sisci_look_at(ep, link, event);
+        if (found == CCI__SISCI_FOUND_MESSAGE) cci__sisci_look_again(link);
+        if (found != CCI__SISCI_FOUND_NOTHING) return found;
+    }
+    return CCI__SISCI_FOUND_NOTHING;
+}
+
+/* The same for a cold link that is marked. */
+static inline int cci__sisci_look_at_marked(cci__sisci *ep, uint32_t number, cci_evq_event_t **event) {
+    cci__sisci_link *link = cci__sisci_marked(ep, number);
+    uint64_t bit = UINT64_C(1) << (number & 63);
+    int found = CCI__SISCI_FOUND_NOTHING;
+    if (link && !link->is_hot) {
+        if (!cci__sisci_stays_cold(link)) return CCI__SISCI_FOUND_WORK;
+        found = cci__sisci_look_at(ep, link, event);
+        if (CCI__UNLIKELY(link->watch & 1)) cci__sisci_watch_acks(link);
+    }
+    if (found == CCI__SISCI_FOUND_MESSAGE)
+        ep->marks.at = number + 1; /* the turn of the next one */
+    else if (found == CCI__SISCI_FOUND_NOTHING)
+        ep->marks.pending[number / 64] &= ~bit;
+    return found;
+}
+
+/* Its turn comes with the next message: what is needed then is asked for meanwhile. */
+static inline void cci__sisci_expect_marked(const cci__sisci *ep, uint32_t number) {
+    const cci__sisci_link *link = cci__sisci_marked(ep, number);
+    if (link && link->in.base) {
+        __builtin_prefetch(&link->ep);
+        __builtin_prefetch(cci__sisci_next_line(link));
+        __builtin_prefetch(cci__sisci_next_line(link) + CCI__SISCI_LINE);
+    }
+}
+
+static int cci__sisci_look_at_marks(cci__sisci *ep, cci_evq_event_t **event) {
+    uint32_t words = (ep->marks.count + 63) / 64, word = ep->marks.at / 64 % words, i;
+    uint64_t mask = ~UINT64_C(0) << (ep->marks.at & 63);
+    for (i = 0; i <= words; i++, mask = ~UINT64_C(0)) { /* what comes before `at` in its word is last */
+        uint64_t bits = cci__sisci_marks_at(ep, word) & mask;
+        for (; bits; bits &= bits - 1) {
+            int found;
+            if (bits & (bits - 1)) cci__sisci_expect_marked(ep, word * 64 + cci__ctz64(bits & (bits - 1)));
+            found = cci__sisci_look_at_marked(ep, word * 64 + cci__ctz64(bits), event);
+            if (found != CCI__SISCI_FOUND_NOTHING) return found;
+        }
+        word = word + 1 < words ? word + 1 : 0;
+    }
+    return CCI__SISCI_FOUND_NOTHING;
+}
+
+/* The same for an endpoint that polls several links: a look at each that is hot or marked, up to the first message. */
+static int cci__sisci_look_at_several(cci__sisci *ep, cci_evq_event_t **event) {
+    int found;
+    if (ep->links.only || ep->returned || (ep->rounds & 31) == 0 || ep->links.handshakes > 0 || ep->groups || ep->far ||
+        cci__sisci_is_sleeper(ep) || ep->links.hot_count > cci__sisci_most_hot(ep))
+        return CCI__SISCI_FOUND_WORK;
+    found = cci__sisci_look_at_hot(ep, event);
+    if (found == CCI__SISCI_FOUND_NOTHING && !cci__list_empty(&ep->links.cold)) {
+        if (ep->marks.count > 0) found = cci__sisci_look_at_marks(ep, event);
+        if (found == CCI__SISCI_FOUND_NOTHING && (ep->rounds & 7) == 0)
+            return CCI__SISCI_FOUND_WORK; /* a cold one's turn */
+    }
+    ep->rounds += found != CCI__SISCI_FOUND_WORK;
+    cci__sisci_flush(ep);
+    return found;
 }
 
 /* The same for completions, while nothing else waits for a program that polls. */
@@ -11464,7 +11621,17 @@ static inline int cci__sisci_gives_only(cci__sisci *ep) {
 /* The same with a round of work, unless events wait. */
 static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **event) {
     int status, has_events = cci__sisci_has_events(ep);
-    if (has_events ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep)) (void)cci__sisci_pump(ep);
+    if (!has_events && !ep->links.only) {
+        cci_evq_event_t *given = NULL;
+        int found = cci__sisci_look_at_several(ep, &given);
+        if (found == CCI__SISCI_FOUND_MESSAGE) {
+            *event = &given->base.pub;
+            return CCI_SUCCESS;
+        }
+        if (found == CCI__SISCI_FOUND_WORK) (void)cci__sisci_pump(ep);
+    } else if (has_events ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep)) {
+        (void)cci__sisci_pump(ep);
+    }
     status = cci__sisci_next(ep, event);
     if (status != CCI_SUCCESS && ep->base.evq.recv_out > 0 &&
         (ep->base.evq.recv_out >= ep->base.evq.recv_limit ||
@@ -11494,8 +11661,7 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
         *event = (cci_event_t *)(uintptr_t)&found->base.pub;
     else
         status = cci__sisci_get_event_locked(ep, event);
-    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL) && status == CCI_SUCCESS)
-                   cci__sisci_tally_taken(ep, *event));
+    CCI__STATS(if (CCI__UNLIKELY(ep->is_counted) && status == CCI_SUCCESS) cci__sisci_tally_taken(ep, *event));
     cci__sisci_unlock(ep);
     return status;
 }
@@ -11514,8 +11680,10 @@ static inline void cci__sisci_message_returned(cci__sisci *ep) {
         cci__sisci_arm(&ep->base); /* a message may have waited for this */
         return;
     }
-    if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head && !cci__sisci_more_comes(ep)) cci__sisci_acknowledge_all(ep);
-    cci__sisci_flush(ep);
+    if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head && !cci__sisci_more_comes(ep)) {
+        cci__sisci_acknowledge_all(ep);
+        cci__sisci_flush(ep);
+    }
 }
 
 static int cci__sisci_return_event(cci_event_base_t *base) {
@@ -11587,7 +11755,9 @@ static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
 #ifndef CCI_NO_STATS
 /* What there is now. */
 static int cci__sisci_set_counting(cci__endpoint_t *base, uint32_t value) {
-    return cci__tallies_set(&base->tallies, value, base->conns.slab_count);
+    int status = cci__tallies_set(&base->tallies, value, base->conns.slab_count);
+    ((cci__sisci *)base)->is_counted = base->tallies.counted != NULL;
+    return status;
 }
 
 static void cci__sisci_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *stats) {
@@ -11701,9 +11871,9 @@ static inline CCI__HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci
     cci__sisci_link *link = conn->link;
     uint32_t lines = length <= CCI__SISCI_FIRST_LINE ? 1 : 2, word = CCI__SISCI_MESSAGE | length << 16, place;
     uint8_t *line;
-    if (!link || link->items || !cci__list_empty(&link->conns.control) || conn->conn.state != CCI_CONN_OPEN ||
-        conn->unready || link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
-        return 0;
+    if (conn->conn.pub.attribute > CCI_CONN_ATTR_RU || conn->conn.state != CCI_CONN_OPEN || conn->unready ||
+        link->state != CCI__SISCI_OPEN || link->is_busy & CCI__SISCI_QUEUES)
+        return 0; /* others than these two attributes: unreliable, or without a link */
     place = link->out.head & (link->out.lines - 1);
     if (place + lines > link->out.lines || link->out.head + lines + 1 - link->out.acknowledged > link->out.lines)
         return 0;
@@ -11724,8 +11894,8 @@ static inline CCI__HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci
         cci__sisci_add_op(link, op);
     else
         cci__sisci_watch_silent(link, conn);
-    if (!link->is_hot) cci__sisci_make_hot(link);
-    cci__sisci_flush(ep);
+    if (!link->is_hot && (op || !cci__sisci_stays_cold(link))) cci__sisci_make_hot(link);
+    cci__sisci_flush_for(ep, link);
     if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(&ep->base);
     return 1;
 }

@@ -738,6 +738,78 @@ static void a_message_of_any_of_many_links_is_found_in_the_next_calls(void **sta
     close_wheel(w);
 }
 
+/* A cold link of an endpoint that polls many stays cold, and its peer is asked for marks once: what is stored for a
+ * message is its record and the mark. */
+static void a_message_of_a_link_of_many_costs_no_word_besides_its_record_and_mark(void **state) {
+    wheel *w = open_wheel(0);
+    uint32_t number, i, watch[SPOKES], cold = 0;
+    (void)state;
+    for (i = 0; i < SPOKES; i++) {
+        watch[i] = link_of(w->its[i])->is_hot ? 0 : link_of(w->its[i])->watch;
+        cold += watch[i] != 0;
+        TRUE(watch[i] == 0 || (watch[i] & CCI__SISCI_EACH));
+    }
+    TRUE(cold >= SPOKES - CCI__SISCI_OF_MANY);
+    for (number = 0; number < 1000; number++) {
+        turn(w, number, CCI_FLAG_SILENT);
+    }
+    for (i = 0; i < SPOKES; i++) {
+        TRUE(watch[i] == 0 || (link_of(w->its[i])->watch == watch[i] && !link_of(w->its[i])->is_hot));
+    }
+    close_wheel(w);
+}
+
+/* Several of each, before any is taken: in the order of each link, and none is left behind without an acknowledgement. */
+static void all_that_waits_on_many_links_comes_in_order_and_is_acknowledged(void **state) {
+    enum { EACH = 5 };
+    wheel *w = open_wheel(0);
+    uint32_t number, i, got[SPOKES] = {0}, total = 0;
+    cci_event_t *event;
+    (void)state;
+    for (number = 0; number < EACH; number++) {
+        for (i = 0; i < SPOKES; i++) {
+            TRUE(cci_send(w->mine[i], &number, 4, NULL, i % 3 ? CCI_FLAG_SILENT : 0) == CCI_SUCCESS);
+        }
+    }
+    while ((event = look_for(w, w->hub, 2)) != NULL) {
+        for (i = 0; w->its[i] != event->recv.connection; i++) {
+        }
+        TRUE(event->type == CCI_EVENT_RECV && memcmp(event->recv.ptr, &got[i], 4) == 0);
+        got[i]++;
+        total++;
+        drop(event);
+    }
+    TRUE(total == EACH * SPOKES);
+    for (i = 0; i < 64; i++) { /* a call in which nothing comes acknowledges; a few look at the links in turn first */
+        TRUE(look_for(w, w->hub, 1) == NULL);
+    }
+    for (i = 0; i < SPOKES; i++) {
+        TRUE(got[i] == EACH && link_of(w->its[i])->acknowledged == link_of(w->its[i])->in.tail);
+        TRUE(look_for(w, w->spoke[i], LOOKS) == NULL);
+    }
+    TRUE(w->completed == EACH * ((SPOKES + 2) / 3));
+    close_wheel(w);
+}
+
+/* A peer that is killed behind its record sets no mark, and a malicious one clears those of others. */
+static void a_message_whose_mark_is_lost_is_found_in_turn(void **state) {
+    wheel *w = open_wheel(0);
+    cci__sisci_listener *listener = inside(w->hub)->entrance.listener;
+    uint32_t number, i;
+    (void)state;
+    for (number = 0; number < SPOKES; number++) {
+        cci_event_t *event;
+        TRUE(cci_send(w->mine[number], &number, 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+        for (i = 0; i < CCI__SISCI_MARKS / 64; i++) {
+            __atomic_store_n(&listener->marks[i], 0, __ATOMIC_RELAXED);
+        }
+        event = look_for(w, w->hub, 8 * (SPOKES + 1));
+        TRUE(event != NULL && event->type == CCI_EVENT_RECV && event->recv.connection == w->its[number]);
+        drop(event);
+    }
+    close_wheel(w);
+}
+
 /* The longest list that a message of a channel is looked up in: what a process has of another. */
 static unsigned int longest_walk(const cci__sci_desc_t sd) {
     const cci__sci_client *client;
@@ -1809,6 +1881,9 @@ int main(void) {
         LINK_TEST(a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep),
         LINK_TEST(a_message_whose_record_was_consumed_is_not_cancelled_when_its_time_is_over),
         LINK_TEST(a_message_of_any_of_many_links_is_found_in_the_next_calls),
+        LINK_TEST(a_message_of_a_link_of_many_costs_no_word_besides_its_record_and_mark),
+        LINK_TEST(all_that_waits_on_many_links_comes_in_order_and_is_acknowledged),
+        LINK_TEST(a_message_whose_mark_is_lost_is_found_in_turn),
         LINK_TEST(what_is_looked_up_for_a_link_does_not_grow_with_the_number_of_links),
         LINK_TEST(a_link_whose_records_are_taken_uses_one_page_of_its_ring),
         LINK_TEST(a_record_that_was_left_behind_is_never_taken_for_the_one_that_has_its_number_again),
