@@ -147,6 +147,7 @@
  *                        241 to 2,000 bytes    2,250 bytes
  *                        longer                the length of a datagram
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
+ *     several paths, here or there     320 bytes until the connection ends, 104 more while it has traffic
  *     a list of cci_rmav()             200 bytes, 56 for each segment, and its message; until its event is returned
  *     atomics, here or of the peer     304 bytes from the first one on, until the connection ends
  *     data with an accept or reject    1,064 bytes until the client has confirmed (30 s at most), or 4 s; at a client
@@ -745,10 +746,12 @@ typedef enum cci_status_what {
     CCI_STATUS_PATH_SUSPENDED,  /* the peer has not answered for three probe time-outs; value: 0             */
     CCI_STATUS_PATH_RESUMED,    /* it is heard again; value: 0                                               */
     CCI_STATUS_PATH_MTU,        /* value: bytes of the largest packet, as path_mtu in cci_conn_stats_t       */
-    CCI_STATUS_PEER_MOVED       /* to the address that CCI_OPT_CONN_PEER_URI gives; value: 0                 */
+    CCI_STATUS_PEER_MOVED,      /* to the address that CCI_OPT_CONN_PEER_URI gives; value: 0                 */
+    CCI_STATUS_PATH_CHANGED     /* another path to the peer is in use; value: the place of its interface among
+                                   those of the device, from 0                                               */
 } cci_status_what_t;
 
-/* Beyond CCI 0.3.0: comes if CCI_OPT_ENDPT_EVENT_MASK has the bit 1u << CCI_EVENT_STATUS, which takes about 180 bytes
+/* Beyond CCI 0.3.0: comes if CCI_OPT_ENDPT_EVENT_MASK has the bit 1u << CCI_EVENT_STATUS, which takes about 220 bytes
  * for each connection, for nothing but these events. They come in the order in which things happened, and before
  * messages and completions that wait. Of each kind one at most waits for each connection, and for the device: the
  * newest, in its own place. None comes of a connection before its CONNECT or ACCEPT event, nor behind its DISCONNECT
@@ -1475,6 +1478,25 @@ typedef struct cci_link_state {
     uint32_t lacks_address; /* 1: the device has lost the address that the link is at */
 } cci_link_state_t;
 
+#define CCI_LINK_INTERFACES 4u /* of a link at most */
+#define CCI_LINK_ADDRESSES 8u  /* that an endpoint tells its peers at most */
+
+/* The paths of a link. A path is an interface of this side and an address of the peer. A link with several interfaces
+ * keeps both in a cci_link_addr_t: `send` lets a datagram leave by the interface that `to` names, and `from` of what
+ * was received names the interface that it came by. The interface is a number below CCI_LINK_INTERFACES in bytes[1],
+ * which is 0 in an address that is told to a peer. When a path falls silent, the library tries the others. */
+typedef struct cci_link_paths {
+    uint32_t interface_count; /* 1 or more                                            */
+    uint32_t changes;         /* counts how often that changes which `own` tells     */
+    /* Where the endpoint is reached: 1 with address `number`, from 0 on; 0: there are not so many. An interface that is
+     * down for the moment is among them. */
+    int (*own)(void *link, uint32_t number, cci_link_addr_t *own);
+    /* The path from an interface to an address that the peer has told, or that is its path's at present. 0: there is
+     * none, since the interface is down or gone, or no such address can be the peer's. `told` comes from the network:
+     * any bytes. */
+    int (*path)(void *link, uint32_t interface_number, const cci_link_addr_t *told, cci_link_addr_t *path);
+} cci_link_paths_t;
+
 /* What `open` tells about the link; it comes zeroed, but for `share`. */
 typedef struct cci_link_info {
     uint32_t mtu;            /* bytes of the largest datagram that the device can carry; at least 256, besides a
@@ -1511,6 +1533,8 @@ typedef struct cci_link_info {
      * sees to that; or again (0) */
     void (*hold)(void *link, int holds);
     uint32_t ecn; /* 1: `send` heeds `codepoint`, and `receive` sets it for each buffer that it fills; version 3 */
+    /* NULL, or the link's paths, which `up` brings up to date. Without it a connection has one path */
+    const cci_link_paths_t *paths;
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -2780,6 +2804,8 @@ CCI__UNUSED static void cci__flow_was_late(cci_flow_t *flow, uint32_t bytes) {
 #define CCI__FRAME_AFTER 1u      /* MESSAGE: not before the one just before it; VOID: takes that one along */
 #define CCI__FRAME_WAKE 4u       /* MESSAGE: for a receiver that sleeps until such a one comes */
 #define CCI__CONN_PATH_FRAME 16u /* bytes of a CHALLENGE or RESPONSE */
+#define CCI__CONN_TOLD_FRAME 8u  /* bytes of an ADDRESSES without addresses, and of HEARD */
+#define CCI__CONN_ADDRESS 24u    /* bytes of an address in it */
 
 enum { /* packet types */
        CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
@@ -2817,7 +2843,9 @@ enum { /* frame types; >>rel hands those from CCI__FRAME_OTHER on to its sink */
        CCI__FRAME_ATOMIC,
        CCI__FRAME_CHALLENGE = 32, /* of >>conn, as the next */
        CCI__FRAME_RESPONSE,
-       CCI__FRAME_MARKS /* of >>rel */
+       CCI__FRAME_MARKS,     /* of >>rel */
+       CCI__FRAME_ADDRESSES, /* of >>conn, as the next */
+       CCI__FRAME_HEARD
 };
 
 #ifdef __cplusplus
@@ -3270,6 +3298,14 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *
  *     CHALLENGE type, 0 7, unguessable bits 8
  *     RESPONSE  type, 0 7, the bits of the last CHALLENGE 8
+ *
+ * A side with several interfaces tells its peer all addresses at which it is reached, until the peer has heard it. When
+ * the path in use falls silent, either side tries the other pairs of an interface of its own and an address of the
+ * peer, one after the other: a CHALLENGE goes there, and its RESPONSE comes back the same way. The first path that
+ * answers is used from then on, and the peer, which hears the other side from elsewhere, follows. Frames:
+ *
+ *     ADDRESSES type, count of addresses, 0 2, number 4, addresses of 24 each
+ *     HEARD     type, 0 3, the number of the last ADDRESSES 4
  *
  * Every packet begins with the same 24 bytes, little-endian:
  *
@@ -4861,6 +4897,7 @@ typedef struct cci_conn_path {
     uint64_t response;       /* to a challenge of the peer's, if it is owed */
     uint32_t tries;
     uint32_t owes_response;
+    struct cci_conn_candidates *candidates; /* the user's: NULL, or what other paths there are */
 } cci_conn_path_t;
 
 /* When the challenge, in a packet of `size` bytes, is to be repeated; CCI__NEVER while no more bytes may go to an
@@ -4921,6 +4958,187 @@ CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_c
     }
     return 0;
 }
+
+#ifndef CCI_SMALL
+/* ---- other paths ---- */
+
+#define CCI__CONN_PATHS (CCI_LINK_INTERFACES * (CCI_LINK_ADDRESSES + 1u)) /* of a connection at most */
+#define CCI__CONN_TELLS 10u /* ADDRESSES that are sent before the peer is taken for one that can't read them */
+#define CCI__CONN_TRY_NS (20 * CCI__MS)     /* from one path that is tried to the next at least */
+#define CCI__CONN_ROUND_NS (1000 * CCI__MS) /* from one round of all paths to the next at most */
+#define CCI__CONN_STAYS_NS (1000 * CCI__MS) /* a path that was just found is not given up for the peer's */
+
+/* The other paths of a connection: pairs of an interface of this side and one of the peer's addresses. */
+typedef struct cci_conn_candidates {
+    cci_list_t node; /* the user's */
+    cci_link_addr_t
+        told[CCI_LINK_ADDRESSES + 1u]; /* the peer's, as they are told; the first is where it was at first */
+    uint32_t told_count, told_number;  /* of the peer's last ADDRESSES; 0: it has told none */
+    uint32_t number;                   /* of this side's last ADDRESSES; 0: none was sent */
+    uint32_t changes;                  /* that was told, as in cci_link_paths_t */
+    uint64_t tell_ns;                  /* when to tell it, again; CCI__NEVER: the peer has heard it */
+    uint64_t try_ns;                   /* when to try the next path; CCI__NEVER: nothing is tried */
+    uint64_t search;                   /* the challenges of one search follow from this; 0: there is none */
+    uint64_t found_ns;                 /* when this side has found the path in use; 0: it has not */
+    cci_link_addr_t respond_to;        /* where a RESPONSE that is owed goes, if it goes elsewhere */
+    uint32_t at;                       /* the path that is tried next */
+    uint32_t tells, rounds;            /* ADDRESSES that were sent; rounds of all paths */
+    uint8_t owes_heard, responds_elsewhere;
+    const cci_link_paths_t *paths; /* the link's */
+    void *link;
+} cci_conn_candidates_t;
+
+CCI_API void cci_conn_candidates_init(cci_conn_candidates_t *candidates, const cci_conn_t *conn,
+                                      const cci_link_paths_t *paths, void *link) {
+    memset(candidates, 0, sizeof *candidates);
+    candidates->paths = paths;
+    candidates->link = link;
+    candidates->told[0] = conn->peer;
+    candidates->told_count = 1;
+    candidates->tell_ns = candidates->try_ns = CCI__NEVER;
+}
+
+/* When something is to be told or tried. */
+CCI_API uint64_t cci_conn_candidates_deadline(const cci_conn_candidates_t *candidates) {
+    return cci__min64(candidates->tell_ns, candidates->try_ns);
+}
+
+/* The bits of a path's CHALLENGE. Other hashes of the key have other counts of words, or 0 in the last. */
+static uint64_t cci__conn_candidate_bits(const cci_conn_table_t *table, const cci_conn_t *conn,
+                                         const cci_conn_candidates_t *candidates, uint32_t path) {
+    uint64_t words[4];
+    words[0] = candidates->search;
+    words[1] = conn->index;
+    words[2] = conn->token;
+    words[3] = path + 1u;
+    return cci__siphash(table->key, words, 4) | 1;
+}
+
+/* The path in use is silent: the search for another begins, or goes on. */
+CCI_API void cci_conn_candidates_seek(cci_conn_table_t *table, cci_conn_candidates_t *candidates, uint64_t now_ns) {
+    if (candidates->search) return;
+    candidates->search = ++table->challenges;
+    candidates->try_ns = now_ns;
+    candidates->at = candidates->rounds = 0;
+}
+
+/* The path in use is heard again, or another was found. */
+CCI_API void cci_conn_candidates_rest(cci_conn_candidates_t *candidates) {
+    candidates->search = 0;
+    candidates->try_ns = CCI__NEVER;
+}
+
+/* Path number `at` of a connection; 0: there is no such one, or it is the one in use. Paths between interfaces and
+ * addresses of the same place come first: these are often of one network. */
+static int cci__conn_candidate(const cci_conn_t *conn, const cci_conn_candidates_t *candidates, uint32_t at,
+                               cci_link_addr_t *path) {
+    const cci_link_paths_t *paths = candidates->paths;
+    uint32_t round = at / (CCI_LINK_ADDRESSES + 1u), place = at % (CCI_LINK_ADDRESSES + 1u);
+    uint32_t number = (place + round) % CCI_LINK_INTERFACES;
+    return place < candidates->told_count && number < paths->interface_count &&
+           paths->path(candidates->link, number, &candidates->told[place], path) &&
+           memcmp(path, &conn->peer, sizeof *path) != 0;
+}
+
+/* Is that one of the connection's paths? */
+CCI_API int cci_conn_candidates_have(const cci_conn_candidates_t *candidates, const cci_link_addr_t *from) {
+    const cci_link_paths_t *paths = candidates->paths;
+    cci_link_addr_t path;
+    uint32_t i;
+    for (i = 0; i < candidates->told_count; i++)
+        if (from->bytes[1] < paths->interface_count &&
+            paths->path(candidates->link, from->bytes[1], &candidates->told[i], &path) &&
+            memcmp(&path, from, sizeof path) == 0)
+            return 1;
+    return 0;
+}
+
+/* Writes the challenge of the next path, to which it is to be sent: 1. 0: there was none, for now. `pause_ns`: how long
+ * an answer may take. */
+CCI_API int cci_conn_candidates_try(const cci_conn_table_t *table, const cci_conn_t *conn,
+                                    cci_conn_candidates_t *candidates, uint64_t pause_ns, cci_link_addr_t *path,
+                                    uint8_t *frame, uint64_t now_ns) {
+    while (candidates->at < CCI__CONN_PATHS) {
+        uint32_t at = candidates->at++;
+        if (!cci__conn_candidate(conn, candidates, at, path)) continue;
+        candidates->try_ns = now_ns + cci__max64(CCI__CONN_TRY_NS, pause_ns);
+        cci__conn_path_frame(frame, CCI__FRAME_CHALLENGE, cci__conn_candidate_bits(table, conn, candidates, at));
+        return 1;
+    }
+    candidates->at = 0;
+    candidates->try_ns =
+        now_ns + cci__max64(pause_ns, cci__min64(CCI__CONN_TRY_NS << candidates->rounds, CCI__CONN_ROUND_NS));
+    candidates->rounds += candidates->rounds < 10;
+    return 0;
+}
+
+/* Writes the addresses at which this side is reached; returns the frame's bytes. */
+CCI_API uint32_t cci_conn_candidates_tell(cci_conn_candidates_t *candidates, uint8_t *frame, uint64_t now_ns) {
+    const cci_link_paths_t *paths = candidates->paths;
+    cci_link_addr_t own;
+    uint32_t count = 0;
+    if (candidates->number == 0 || candidates->changes != paths->changes) candidates->number++;
+    candidates->changes = paths->changes;
+    for (; count < CCI_LINK_ADDRESSES && paths->own(candidates->link, count, &own); count++)
+        memcpy(frame + CCI__CONN_TOLD_FRAME + (size_t)count * CCI__CONN_ADDRESS, own.bytes, CCI__CONN_ADDRESS);
+    memset(frame, 0, 4);
+    frame[0] = CCI__FRAME_ADDRESSES;
+    frame[1] = (uint8_t)count;
+    cci__store32(frame + 4, candidates->number);
+    candidates->tell_ns =
+        ++candidates->tells < CCI__CONN_TELLS ? now_ns + cci_conn_retry_ns((uint8_t)candidates->tells) : CCI__NEVER;
+    return CCI__CONN_TOLD_FRAME + count * CCI__CONN_ADDRESS;
+}
+
+/* What this side is reached at has changed, or was never told. */
+CCI_API void cci_conn_candidates_changed(cci_conn_candidates_t *candidates, uint64_t now_ns) {
+    if (candidates->number > 0 && candidates->changes == candidates->paths->changes) return;
+    candidates->tells = 0;
+    candidates->tell_ns = now_ns;
+}
+
+/* Writes the answer to the peer's ADDRESSES, which is owed. */
+CCI_API void cci_conn_candidates_heard(cci_conn_candidates_t *candidates, uint8_t *frame) {
+    memset(frame, 0, 4);
+    frame[0] = CCI__FRAME_HEARD;
+    cci__store32(frame + 4, candidates->told_number);
+    candidates->owes_heard = 0;
+}
+
+/* The bytes of an ADDRESSES or HEARD; 0 if it is malformed. */
+CCI_API uint32_t cci_conn_told_size(const uint8_t *frame, uint32_t length) {
+    uint32_t count = frame[0] == CCI__FRAME_ADDRESSES ? frame[1] : 0;
+    if (length < CCI__CONN_TOLD_FRAME || count > CCI_LINK_ADDRESSES ||
+        (length - CCI__CONN_TOLD_FRAME) / CCI__CONN_ADDRESS < count)
+        return 0;
+    return CCI__CONN_TOLD_FRAME + count * CCI__CONN_ADDRESS;
+}
+
+/* An ADDRESSES or HEARD of the peer's, whose size was looked at. */
+CCI_API void cci_conn_candidates_input(cci_conn_candidates_t *candidates, const uint8_t *frame) {
+    uint32_t number = cci__load32(frame + 4);
+    if (frame[0] == CCI__FRAME_HEARD) {
+        if (number == candidates->number && candidates->number > 0) candidates->tell_ns = CCI__NEVER;
+        return;
+    }
+    candidates->owes_heard = 1;
+    if ((int32_t)(number - candidates->told_number) <= 0) return; /* a late one, or again the last */
+    candidates->told_number = number;
+    candidates->told_count = 1u + frame[1];
+    memcpy(&candidates->told[1], frame + CCI__CONN_TOLD_FRAME, (size_t)frame[1] * CCI__CONN_ADDRESS);
+    cci_conn_candidates_rest(candidates); /* other paths have other numbers now */
+}
+
+/* A RESPONSE: 1 with the path that was tried with its bits. */
+CCI_API int cci_conn_candidates_found(const cci_conn_table_t *table, const cci_conn_t *conn,
+                                      const cci_conn_candidates_t *candidates, uint64_t bits, cci_link_addr_t *path) {
+    uint32_t at;
+    for (at = 0; candidates->search && at < CCI__CONN_PATHS; at++)
+        if (cci__conn_candidate_bits(table, conn, candidates, at) == bits)
+            return cci__conn_candidate(conn, candidates, at, path);
+    return 0;
+}
+#endif
 
 #ifdef __cplusplus
 }
@@ -8840,6 +9058,25 @@ static void cci__rel_probe_timeout(cci_rel_t *rel, uint64_t now_ns) {
     rel->shuffled = 1;
 }
 
+#ifndef CCI_SMALL
+/* Packets go another way from now on, of which nothing is known. What is under way counts as lost, and says nothing
+ * about the new path. */
+CCI_API void cci_rel_moved(cci_rel_t *rel) {
+    while (!cci__list_empty(&rel->flight))
+        (void)cci__rel_missed(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node), 0);
+    if (rel->late) rel->late->head.missing = 0;
+    cci__rel_shrink(rel);
+    rel->mtu_failed = (uint16_t)(rel->mtu_max + 8);
+    rel->mtu_again_ns = 0;
+    cci__flow_init(&rel->flow, cci__max64(12000, 4 * (uint64_t)rel->mtu));
+    rel->min_rtt_ns = CCI__NEVER;
+    rel->loss_ns = CCI__NEVER;
+    rel->probes = 0;
+    if (rel->reliable) rel->ping = 1; /* the answer tells how long this path takes */
+    CCI__REL_ECN(cci_rel_begin_ecn(rel);)
+}
+#endif
+
 /* Does what time demands. Call it when the deadline has passed; early is harmless. */
 CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
     if (now_ns >= rel->loss_ns) cci__rel_detect_loss(rel, now_ns);
@@ -9990,7 +10227,7 @@ CCI__UNUSED static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stat
 extern "C" {
 #endif
 
-#define CCI__NOTICE_KINDS 4u   /* of a device, and of a connection */
+#define CCI__NOTICE_KINDS 5u   /* of a device, and of a connection */
 #define CCI__NOTICE_EVENTS 16u /* that the program may hold at once before further ones wait */
 
 typedef struct cci__notice {
@@ -11404,6 +11641,9 @@ enum {
 #ifndef CCI_NO_ATOMICS
     CCI__STORE_ATOMICS,
 #endif
+#ifndef CCI_SMALL
+    CCI__STORE_CANDIDATES,
+#endif
     CCI__STORES
 };
 
@@ -11474,7 +11714,13 @@ typedef struct cci__dgram {
     cci_list_t readers, paths, answers; /* free ones */
 #ifndef CCI_NO_ATOMICS
     cci_list_t free_atomics;
-    cci_rma_atomics_t ***atomics; /* NULL, or for each slab of connections NULL, or those of each */
+    void ***atomics; /* NULL, or for each slab of connections NULL, or those of each */
+#endif
+#ifndef CCI_SMALL
+    cci_list_t free_candidates;
+    void ***candidates;                 /* likewise, of connections with several paths */
+    const cci_link_addr_t *packet_from; /* of the DATA packet that is being taken in */
+    uint32_t path_changes;              /* as in cci_link_paths_t, that connections were told */
 #endif
     cci_evq_buffer_t *current; /* the buffer that is being taken in */
     cci_link_rx_t rx[CCI__DGRAM_BATCH_RX];
@@ -11576,6 +11822,45 @@ static void cci__dgram_give_back(cci__dgram_t *ep, int kind, void *thing) {
     cci_list_t *list = ep->stores[kind].free;
     cci__list_insert(list->next, (cci_list_t *)thing);
 }
+
+#if !defined(CCI_NO_ATOMICS) || !defined(CCI_SMALL)
+/* Where a rare part of a connection stands; NULL if there are none in its slab. With `make`, NULL if there is no
+ * memory. */
+static CCI__RARE void **cci__dgram_rare_at(cci__dgram_t *ep, void ****table, const cci__dconn_t *conn, int make) {
+    uint32_t index = conn->conn.index % CCI__CONN_MOST;
+    void **slab;
+    if (!*table && make) {
+        *table = (void ***)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof **table);
+        if (*table) memset((void *)*table, 0, CCI__CONN_SLABS * sizeof **table);
+    }
+    if (!*table) return NULL;
+    slab = (*table)[index / CCI__CONN_SLAB];
+    if (!slab && make) {
+        slab = (void **)cci__dgram_memory(ep, CCI__CONN_SLAB * sizeof *slab);
+        if (slab) memset((void *)slab, 0, CCI__CONN_SLAB * sizeof *slab);
+        (*table)[index / CCI__CONN_SLAB] = slab;
+    }
+    return slab ? &slab[index % CCI__CONN_SLAB] : NULL;
+}
+
+/* The rare part of a connection, new and zeroed if it has none; NULL if there is no memory. */
+static CCI__RARE void *cci__dgram_make_rare(cci__dgram_t *ep, void ****table, int kind, const cci__dconn_t *conn) {
+    void **at = cci__dgram_rare_at(ep, table, conn, 1);
+    if (!at) return NULL;
+    if (!*at) {
+        *at = cci__dgram_take(ep, kind);
+        if (*at) memset(*at, 0, ep->stores[kind].size);
+    }
+    return *at;
+}
+
+static void cci__dgram_drop_rare(cci__dgram_t *ep, void ****table, int kind, const cci__dconn_t *conn) {
+    void **at = cci__dgram_rare_at(ep, table, conn, 0);
+    if (!at || !*at) return;
+    cci__dgram_give_back(ep, kind, *at);
+    *at = NULL;
+}
+#endif
 
 /* The reliability protocol's pool needs more. */
 static int cci__dgram_more(cci_rel_pool_t *pool, int what) {
@@ -11766,12 +12051,17 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* ---- a peer whose address changes ---- */
 
-/* Begins a packet for a CHALLENGE or a RESPONSE: nothing else is in it, and nobody acknowledges it. Returns where
- * that goes. */
-static uint8_t *cci__dgram_path_frame(cci__dgram_t *ep, cci__active_t *active) {
+/* Begins a packet about paths: nothing else is in it, and nobody acknowledges it. */
+static cci_rel_packet_t *cci__dgram_path_packet(cci__dgram_t *ep, cci__active_t *active) {
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
     cci_rel_open_packet(&active->rel, packet, active->rel.mtu, ep->base.now_ns); /* no room for what is owed */
     packet->codepoint = 0;                                                       /* it may go another way */
+    return packet;
+}
+
+/* The same for a CHALLENGE or a RESPONSE. Returns where that goes. */
+static uint8_t *cci__dgram_path_frame(cci__dgram_t *ep, cci__active_t *active) {
+    cci_rel_packet_t *packet = cci__dgram_path_packet(ep, active);
     packet->head_length += CCI__CONN_PATH_FRAME;
     return packet->head + packet->head_length - CCI__CONN_PATH_FRAME;
 }
@@ -11799,9 +12089,148 @@ static cci_conn_path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *
     return path;
 }
 
+#ifndef CCI_SMALL
+/* ---- several paths ---- */
+
+static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active);
+
+/* What the link knows of paths, or NULL. */
+static const cci_link_paths_t *cci__dgram_paths(const cci__dgram_t *ep) {
+    return ep->base.info.paths;
+}
+
+/* Gives a connection that has several paths, or may have, what it needs for them. `make`: also when it had nothing so
+ * far. NULL if it has nothing, or there is no memory. */
+static CCI__RARE cci_conn_candidates_t *cci__dgram_attach_candidates(cci__dgram_t *ep, cci__dconn_t *conn, int make) {
+    void **at = cci__dgram_rare_at(ep, &ep->candidates, conn, 0);
+    cci_conn_candidates_t *candidates = at ? (cci_conn_candidates_t *)*at : NULL;
+    if (!cci__dgram_paths(ep) || conn->conn.pub.attribute > CCI_CONN_ATTR_UU) return NULL;
+    if (!candidates && make) {
+        candidates = (cci_conn_candidates_t *)cci__dgram_make_rare(ep, &ep->candidates, CCI__STORE_CANDIDATES, conn);
+        if (candidates) cci_conn_candidates_init(candidates, &conn->conn, cci__dgram_paths(ep), ep->base.handle);
+    }
+    if (!candidates || !cci__dgram_attach_path(ep, conn->active)) return NULL;
+    conn->active->path->candidates = candidates;
+    return candidates;
+}
+
+/* A connection gets what it needs for traffic, or the link's addresses have changed. */
+static CCI__RARE void cci__dgram_begin_candidates(cci__dgram_t *ep, cci__dconn_t *conn) {
+    const cci_link_paths_t *paths = cci__dgram_paths(ep);
+    cci_conn_candidates_t *candidates = cci__dgram_attach_candidates(ep, conn, paths->interface_count > 1);
+    if (!candidates) return;
+    if (paths->interface_count > 1) cci_conn_candidates_changed(candidates, ep->base.now_ns);
+}
+
+/* Sends what the connection owes about paths. */
+static CCI__RARE void cci__dgram_output_path(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci_conn_path_t *path = conn->active->path;
+    cci_conn_candidates_t *candidates = path->candidates;
+    int elsewhere = candidates && candidates->responds_elsewhere;
+    if (path->owes_response) {
+        cci_conn_path_response(path, cci__dgram_path_frame(ep, conn->active));
+        cci__dgram_commit_data_to(ep, conn, elsewhere ? &candidates->respond_to : &conn->conn.peer);
+    }
+    if (candidates && candidates->owes_heard) {
+        cci_rel_packet_t *packet = cci__dgram_path_packet(ep, conn->active);
+        cci_conn_candidates_heard(candidates, packet->head + packet->head_length);
+        packet->head_length += CCI__CONN_TOLD_FRAME;
+        cci__dgram_commit_data(ep, conn);
+    }
+}
+
+/* Another path is in use. */
+static CCI__RARE void cci__dgram_path_changed(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *before) {
+    const cci_link_addr_t *now = &conn->conn.peer;
+    cci_conn_candidates_rest(conn->active->path->candidates);
+    cci_rel_moved(&conn->active->rel);
+    cci__dgram_make_ready(ep, conn->active);
+    if (conn->conn.state != CCI_CONN_OPEN) return;
+    if (now->bytes[0] != before->bytes[0] || memcmp(now->bytes + 2, before->bytes + 2, sizeof *now - 2) != 0)
+        cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0);
+    cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PATH_CHANGED, now->bytes[1]);
+}
+
+/* A CHALLENGE or RESPONSE of a connection with several paths. `before`: the peer has moved, from there. */
+static CCI__RARE void cci__dgram_input_candidate(cci__dgram_t *ep, cci__dconn_t *conn, const uint8_t *frame,
+                                                 const cci_link_addr_t *before) {
+    cci_conn_candidates_t *candidates = conn->active->path->candidates;
+    cci_link_addr_t old = conn->conn.peer, found;
+    if (before) {
+        cci__dgram_path_changed(ep, conn, before);
+    } else if (frame[0] == CCI__FRAME_CHALLENGE) {
+        candidates->responds_elsewhere = (uint8_t)cci_conn_candidates_have(candidates, ep->packet_from);
+        candidates->respond_to = *ep->packet_from;
+    } else if (cci_conn_candidates_found(&ep->base.conns, &conn->conn, candidates, cci__load64(frame + 8), &found)) {
+        cci_conn_move(&ep->base.conns, &conn->conn, &found, ep->base.now_ns);
+        candidates->found_ns = ep->base.now_ns;
+        conn->active->path->challenge = 0;
+        cci__dgram_path_changed(ep, conn, &old);
+    }
+}
+
+/* An ADDRESSES or HEARD of the peer's; returns its bytes, 0 if it is malformed. */
+static CCI__RARE uint32_t cci__dgram_input_told(cci__dgram_t *ep, cci__dconn_t *conn, const uint8_t *frame,
+                                                uint32_t length) {
+    uint32_t size = conn->conn.pub.attribute <= CCI_CONN_ATTR_UU ? cci_conn_told_size(frame, length) : 0;
+    cci_conn_candidates_t *candidates =
+        size > 0 ? cci__dgram_attach_candidates(ep, conn, frame[0] == CCI__FRAME_ADDRESSES) : NULL;
+    if (candidates) cci_conn_candidates_input(candidates, frame);
+    return size;
+}
+
+/* The peer is heard from elsewhere. If this side has just found the path in use, the peer is to follow, and this side
+ * does not: else each could go to the other's path, again and again. The server follows always. */
+static CCI__RARE int cci__dgram_prefers_own(cci__dgram_t *ep, const cci__dconn_t *conn, const cci_link_addr_t *from) {
+    const cci_conn_path_t *path = conn->active->path;
+    return path && path->candidates && conn->conn.is_client && path->candidates->found_ns > 0 &&
+           ep->base.now_ns < path->candidates->found_ns + CCI__CONN_STAYS_NS &&
+           cci_conn_candidates_have(path->candidates, from);
+}
+
+/* Has the path in use gone, with its interface? */
+static int cci__dgram_path_is_gone(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+    cci_link_addr_t path;
+    return !cci__dgram_paths(ep)->path(ep->base.handle, conn->conn.peer.bytes[1], &conn->conn.peer, &path);
+}
+
+static int cci__active_is_silent(const cci__active_t *active);
+
+/* Tells the peer the addresses of this side, and looks for another path when the one in use is silent, as time
+ * demands. */
+static CCI__RARE void cci__dgram_seek_path(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = conn->active;
+    cci_conn_candidates_t *candidates = active->path ? active->path->candidates : NULL;
+    uint64_t now_ns = ep->base.now_ns;
+    cci_rel_packet_t *packet;
+    cci_link_addr_t to;
+    if (!candidates) return;
+    if (now_ns >= candidates->tell_ns) {
+        packet = cci__dgram_path_packet(ep, active);
+        packet->head_length += cci_conn_candidates_tell(candidates, packet->head + packet->head_length, now_ns);
+        cci__dgram_commit_data(ep, conn);
+    }
+    if (cci__active_is_silent(active) || (active->rel.probes > 0 && cci__dgram_path_is_gone(ep, conn)))
+        cci_conn_candidates_seek(&ep->base.conns, candidates, now_ns);
+    else
+        cci_conn_candidates_rest(candidates);
+    if (now_ns >= candidates->try_ns) {
+        uint8_t frame[CCI__CONN_PATH_FRAME];
+        if (cci_conn_candidates_try(&ep->base.conns, &conn->conn, candidates, cci_rel_answer_ns(&active->rel), &to,
+                                    frame, now_ns)) {
+            memcpy(cci__dgram_path_frame(ep, active), frame, sizeof frame);
+            cci__dgram_commit_data_to(ep, conn, &to);
+        }
+    }
+}
+#endif
+
 /* A sound packet of the peer's came from an address that is not known to be its own. */
 static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from, uint32_t length,
                                  int newest) {
+#ifndef CCI_SMALL
+    if (cci__dgram_prefers_own(ep, conn, from)) return;
+#endif
     if ((!conn->active->path && !newest) || !cci__dgram_attach_path(ep, conn->active)) return;
     cci_conn_path_elsewhere(&ep->base.conns, &conn->conn, conn->active->path, from, length, newest, ep->base.now_ns);
     cci__dgram_challenge(ep, conn);
@@ -11818,7 +12247,16 @@ static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, cons
     if (length < CCI__CONN_PATH_FRAME || conn->conn.pub.attribute > CCI_CONN_ATTR_UU) return 0;
     /* else it is as if it were lost */
     if (active->path || (frame[0] == CCI__FRAME_CHALLENGE && cci__dgram_attach_path(ep, active))) {
+#ifndef CCI_SMALL
+        cci_link_addr_t before = conn->conn.peer;
+#endif
         int has_moved = cci_conn_path_input(&ep->base.conns, &conn->conn, active->path, frame, ep->base.now_ns);
+#ifndef CCI_SMALL
+        if (active->path->candidates) {
+            cci__dgram_input_candidate(ep, conn, frame, has_moved ? &before : NULL);
+            return CCI__CONN_PATH_FRAME;
+        }
+#endif
         CCI__TELLS(if (has_moved && conn->conn.state == CCI_CONN_OPEN)
                        cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0));
         CCI__REL_ECN(if (has_moved) cci_rel_begin_ecn(&active->rel);)
@@ -11928,10 +12366,14 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
     uint32_t begin = (uint32_t)ep->laid_out;
     uint32_t most = alone ? UINT32_MAX : (uint32_t)(active->credit + CCI__DGRAM_QUANTUM);
     cci__list_remove(&active->ready);
+#ifdef CCI_SMALL
     if (CCI__UNLIKELY(active->path && active->path->owes_response)) {
         cci_conn_path_response(active->path, cci__dgram_path_frame(ep, active));
         cci__dgram_commit_data(ep, conn);
     }
+#else
+    if (CCI__UNLIKELY(active->path != NULL)) cci__dgram_output_path(ep, conn);
+#endif
     while (left-- > 0 && more && (uint32_t)ep->laid_out - begin < most) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
         if (!cci_rel_output(&active->rel, packet, idle, now_ns)) {
@@ -12055,42 +12497,14 @@ static cci_rma_reader_t *cci__dgram_idle_reader(cci__dgram_t *ep) {
 }
 
 #ifndef CCI_NO_ATOMICS
-/* Where a connection's atomics stand; NULL if there are none in its slab. With `make`, NULL if there is no memory. */
-static cci_rma_atomics_t **cci__dgram_atomics_at(cci__dgram_t *ep, const cci__dconn_t *conn, int make) {
-    uint32_t index = conn->conn.index % CCI__CONN_MOST;
-    cci_rma_atomics_t **slab;
-    if (!ep->atomics && make) {
-        ep->atomics = (cci_rma_atomics_t ***)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *ep->atomics);
-        if (ep->atomics) memset(ep->atomics, 0, CCI__CONN_SLABS * sizeof *ep->atomics);
-    }
-    if (!ep->atomics) return NULL;
-    slab = ep->atomics[index / CCI__CONN_SLAB];
-    if (!slab && make) {
-        slab = (cci_rma_atomics_t **)cci__dgram_memory(ep, CCI__CONN_SLAB * sizeof *slab);
-        if (slab) memset(slab, 0, CCI__CONN_SLAB * sizeof *slab);
-        ep->atomics[index / CCI__CONN_SLAB] = slab;
-    }
-    return slab ? &slab[index % CCI__CONN_SLAB] : NULL;
-}
-
 /* The connection has an atomic, or its peer has; 0 if there is no memory. */
 static CCI__RARE int cci__dgram_begin_atomics(cci__dgram_t *ep, const cci__dconn_t *conn, cci_rma_reader_t *reader) {
-    cci_rma_atomics_t **at = cci__dgram_atomics_at(ep, conn, 1);
-    if (!at) return 0;
-    if (!*at) {
-        *at = (cci_rma_atomics_t *)cci__dgram_take(ep, CCI__STORE_ATOMICS);
-        if (!*at) return 0;
-        memset(*at, 0, sizeof **at);
-    }
-    reader->atomics = *at;
-    return 1;
+    reader->atomics = (cci_rma_atomics_t *)cci__dgram_make_rare(ep, &ep->atomics, CCI__STORE_ATOMICS, conn);
+    return reader->atomics != NULL;
 }
 
 static void cci__dgram_drop_atomics(cci__dgram_t *ep, const cci__dconn_t *conn) {
-    cci_rma_atomics_t **at = cci__dgram_atomics_at(ep, conn, 0);
-    if (!at || !*at) return;
-    cci__dgram_give_back(ep, CCI__STORE_ATOMICS, *at);
-    *at = NULL;
+    cci__dgram_drop_rare(ep, &ep->atomics, CCI__STORE_ATOMICS, conn);
 }
 #endif
 
@@ -12103,8 +12517,8 @@ static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *acti
         cci_rma_reader_init(active->reader, active);
         active->reader->rttvar_ns = cci_rel_answer_ns(&active->rel); /* until it has a sample of its own */
 #ifndef CCI_NO_ATOMICS
-        if (ep->atomics && cci__dgram_atomics_at(ep, active->conn, 0))
-            active->reader->atomics = *cci__dgram_atomics_at(ep, active->conn, 0);
+        if (ep->atomics && cci__dgram_rare_at(ep, &ep->atomics, active->conn, 0))
+            active->reader->atomics = (cci_rma_atomics_t *)*cci__dgram_rare_at(ep, &ep->atomics, active->conn, 0);
 #endif
     }
     return active->reader;
@@ -12246,6 +12660,10 @@ static int cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn, cci__active_t *
     }
     cci__list_append(&ep->lent, &active->lent);
     conn->active = active;
+#ifndef CCI_SMALL
+    if (CCI__UNLIKELY(ep->base.info.paths && (ep->candidates || ep->base.info.paths->interface_count > 1)))
+        cci__dgram_begin_candidates(ep, conn);
+#endif
     return 1;
 }
 
@@ -12396,6 +12814,10 @@ static uint64_t cci__dgram_due(cci__dgram_t *ep, const cci__dconn_t *conn) {
         if (CCI__UNLIKELY(CCI__READER(conn->active) != NULL))
             at = cci__min64(at, cci_rma_deadline(conn->active->reader));
         if (CCI__UNLIKELY(conn->active->path != NULL)) at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
+#ifndef CCI_SMALL
+        if (CCI__UNLIKELY(conn->active->path && conn->active->path->candidates) && conn->conn.state == CCI_CONN_OPEN)
+            at = cci__min64(at, cci_conn_candidates_deadline(conn->active->path->candidates));
+#endif
     }
     at = cci__min64(at, conn->conn.keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
@@ -12544,6 +12966,9 @@ static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
 #ifndef CCI_NO_ATOMICS
     cci__dgram_drop_atomics(ep, conn);
 #endif
+#ifndef CCI_SMALL
+    if (CCI__UNLIKELY(ep->candidates != NULL)) cci__dgram_drop_rare(ep, &ep->candidates, CCI__STORE_CANDIDATES, conn);
+#endif
     ep->base.closing -= conn->conn.state == CCI_CONN_CLOSING;
     cci__dgram_forget(ep, conn->peer.key);
     cci__timer_disarm(&ep->base.wheel, &conn->conn.timer);
@@ -12589,6 +13014,10 @@ static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->in.open.keepalive_event = NULL;
     conn->peer.life.at.turn = 0;
     cci__dgram_watch(ep, conn);
+#ifndef CCI_SMALL
+    if (CCI__UNLIKELY(ep->base.info.paths && ep->base.info.paths->interface_count > 1) && cci__dgram_activate(ep, conn))
+        cci__dgram_schedule(ep, conn); /* the peer is told where else it finds this side */
+#endif
     if (conn->conn.step.confirming)
         cci__dgram_schedule(ep, conn); /* keepalive from the confirmation on */
     else
@@ -13004,6 +13433,10 @@ static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t lengt
 #endif
     if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
         return cci__dgram_input_path(ep, active->conn, frame, length);
+#ifndef CCI_SMALL
+    if (CCI__UNLIKELY(frame[0] == CCI__FRAME_ADDRESSES || frame[0] == CCI__FRAME_HEARD))
+        return cci__dgram_input_told(ep, active->conn, frame, length);
+#endif
     if (!active->rel.reliable) return 0;
 #ifdef CCI_NO_RMA
     return cci__dgram_deny(ep, active, frame, length, now_ns);
@@ -13185,12 +13618,38 @@ static void cci__dgram_reply(cci__dgram_t *ep, const cci_conn_packet_t *in, uint
     cci__dgram_commit_bare(ep, in->from, NULL, size, NULL, 0);
 }
 
+/* Is that one of the paths of a connection? */
+static int cci__dgram_has_path(cci__dgram_t *ep, const cci__dconn_t *conn, const cci_link_addr_t *from) {
+#ifndef CCI_SMALL
+    void **at = cci__dgram_rare_at(ep, &ep->candidates, conn, 0);
+    return at && *at && cci_conn_candidates_have((const cci_conn_candidates_t *)*at, from);
+#else
+    (void)ep, (void)conn, (void)from;
+    return 0;
+#endif
+}
+
+/* Asks the peer for a sign of life: on all paths, if it did not answer on the one in use. */
+static void cci__dgram_ask_around(cci__dgram_t *ep, cci__dconn_t *conn, int is_silent) {
+#ifndef CCI_SMALL
+    void **at = is_silent ? cci__dgram_rare_at(ep, &ep->candidates, conn, 0) : NULL;
+    cci_link_addr_t path;
+    uint32_t i;
+    for (i = 0; at && *at && i < CCI__CONN_PATHS; i++)
+        if (cci__conn_candidate(&conn->conn, (const cci_conn_candidates_t *)*at, i, &path))
+            cci__dgram_tell_at(ep, conn, CCI__PKT_CONFIRM, &path);
+#endif
+    (void)is_silent;
+    cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
+}
+
 /* Sends what cci_conn_input() wants to be sent. */
 static void cci__dgram_answer(cci__dgram_t *ep, const cci_conn_packet_t *in) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)in->conn;
     if (in->answer == CCI__PKT_REQUEST)
         cci__dgram_send_request(ep, conn);
-    else if (in->answer == CCI__PKT_CLOSED)
+    else if (in->answer == CCI__PKT_CLOSED ||
+             (in->answer == CCI__PKT_CONFIRMED && cci__dgram_has_path(ep, conn, in->from)))
         cci__dgram_tell_at(ep, conn, in->answer, in->from);
     else if (cci_conn_is_reply(in->answer))
         cci__dgram_reply(ep, in, in->answer);
@@ -13528,6 +13987,9 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming))
         cci__dgram_got(ep, conn, cci_conn_hears(&conn->conn));
     if (CCI__UNLIKELY(cci__dgram_needs_no_turn(ep, conn, bytes, length))) return;
+#ifndef CCI_SMALL
+    ep->packet_from = &rx->from;
+#endif
     active = cci__dgram_activate(ep, conn);
     if (CCI__UNLIKELY(!active && (conn->conn.flags & CCI__CONN_PARKED)))
         cci__dgram_queue_up(ep, conn); /* the peer is back */
@@ -13721,7 +14183,7 @@ static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->base.now_ns, &conn->in.open.probe_ns);
     CCI__TELLS(if (due == CCI_CONN_DUE_CONFIRM && conn->conn.tries > 3) cci__dgram_suspend(ep, conn, 1));
     if (due == CCI_CONN_DUE_CONFIRM)
-        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
+        cci__dgram_ask_around(ep, conn, conn->conn.tries > 3);
     else if (due == CCI_CONN_DUE_TIMED_OUT)
         cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
     else if (ep->base.info.probe_idle_s == 0)
@@ -13739,7 +14201,7 @@ static void cci__dgram_parked_timeout(cci__dgram_t *ep, cci__dconn_t *conn) {
         if (active)
             cci__dgram_make_ready(ep, active);
         else
-            cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
+            cci__dgram_ask_around(ep, conn, 1);
     }
 }
 
@@ -13826,8 +14288,26 @@ static void cci__dgram_step(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
 }
 
+#ifndef CCI_SMALL
+/* The link's addresses have changed: peers with which there is traffic are told, others when there is some. */
+static CCI__RARE void cci__dgram_tell_changes(cci__dgram_t *ep) {
+    cci_list_t *node;
+    ep->path_changes = ep->base.info.paths->changes;
+    for (node = ep->lent.next; node != &ep->lent; node = node->next) {
+        cci__dconn_t *conn = CCI__CONTAINER(node, cci__active_t, lent)->conn;
+        if (conn->conn.state != CCI_CONN_OPEN) continue;
+        cci__dgram_begin_candidates(ep, conn);
+        cci__dgram_schedule(ep, conn);
+    }
+}
+#endif
+
 static void cci__dgram_timers(cci__dgram_t *ep) {
     cci_timer_t *timer;
+#ifndef CCI_SMALL
+    if (CCI__UNLIKELY(ep->base.info.paths && ep->base.info.paths->changes != ep->path_changes))
+        cci__dgram_tell_changes(ep);
+#endif
     while ((timer = cci__wheel_expire(&ep->base.wheel, ep->base.now_ns)) != NULL) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
         if (conn->active && conn->conn.state == CCI_CONN_OPEN) {
@@ -13837,6 +14317,10 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
                 cci_rma_timeout(&ep->rma, active->reader, (ep->base.info.base_mtu - CCI_REL_HEADER - 16) & ~7u,
                                 ep->base.now_ns);
             cci__dgram_challenge(ep, conn);
+#ifndef CCI_SMALL
+            if (CCI__UNLIKELY(ep->candidates != NULL) && conn->active && conn->conn.state == CCI_CONN_OPEN)
+                cci__dgram_seek_path(ep, conn);
+#endif
             if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, active);
         }
         if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
@@ -14132,6 +14616,9 @@ static void cci__dgram_init_stores(cci__dgram_t *ep) {
 #ifndef CCI_NO_ATOMICS
     cci__dgram_init_store(ep, CCI__STORE_ATOMICS, &ep->free_atomics, sizeof(cci_rma_atomics_t), 1);
 #endif
+#ifndef CCI_SMALL
+    cci__dgram_init_store(ep, CCI__STORE_CANDIDATES, &ep->free_candidates, sizeof(cci_conn_candidates_t), 2);
+#endif
     ep->rma.request_free = ep->stores[CCI__STORE_REQUESTS].most;
     cci__dgram_init_pool(ep);
 }
@@ -14416,6 +14903,9 @@ static cci__dgram_t *cci__dgram_new(const cci_transport_t *transport, cci_device
 #ifndef CCI_NO_ATOMICS
     cci__list_init(&ep->free_atomics);
 #endif
+#ifndef CCI_SMALL
+    cci__list_init(&ep->free_candidates);
+#endif
     return ep;
 }
 
@@ -14494,6 +14984,9 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
 #ifndef CCI_NO_ATOMICS
     cci__dgram_drop_atomics(ep, conn); /* it takes nothing any more */
+#endif
+#ifndef CCI_SMALL
+    if (CCI__UNLIKELY(ep->candidates != NULL)) cci__dgram_drop_rare(ep, &ep->candidates, CCI__STORE_CANDIDATES, conn);
 #endif
     ep->base.closing++;
     cci_conn_begin_close(&conn->conn);

@@ -62,7 +62,8 @@
  *     ip              IPv4 or IPv6 address        -           the interface that has this address
  *     mac             00:11:22:33:44:55           -           the interface with this hardware address; together with
  *                                                             `ip` or `interface` both must name the same one
- *     interface       name                        -           the interface itself; with none of these three, the best
+ *     interface       name, or up to 4            -           the interface itself, or several: see SEVERAL INTERFACES;
+ *                     as in eth0, eth1                        with none of these three keys, the best
  *     port            1 to 65535                  any free    local port of endpoints that name no service
  *     mtu             bytes, 576 to 65535         interface's largest IP packet, headers included; see PATH MTU
  *     memory          bytes, 64K to 4294967295,   1G          what connections with traffic may take at most, receive
@@ -119,6 +120,22 @@
  *     another local user   can occupy numbers of endpoints (CCI_EBUSY when none is left), and then gets what is handed
  *                          over to an endpoint that is gone, as if it listened on the network; it can hand nothing
  *                          over to your endpoints
+ *
+ * SEVERAL INTERFACES. `interface = eth0, eth1` gives an endpoint up to four interfaces. There is no load sharing: one
+ * path, an interface here and an address of the peer, is in use at a time. The endpoint tells its peers all its
+ * addresses. When the path in use has been silent for three probe time-outs, or its interface went away and one
+ * time-out has passed, the side that waits for an answer tries the other pairs of interface and address with packets of
+ * 40 bytes, 20 ms apart or more, and goes on over the first that answers: no operation fails unless its time-out is
+ * over by then, nothing comes twice, and CCI_EVENT_STATUS tells with CCI_STATUS_PATH_CHANGED. It suffices that one side
+ * has several interfaces.
+ *   The URI names the address of the first interface that is up when the endpoint is created; that is number 0 of
+ * CCI_STATUS_PATH_CHANGED, the others follow in the order of the key. An interface that comes later joins then. The
+ * smallest MTU of all counts. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes only when the last interface is gone.
+ *   Limits: a connection is opened over one path, that of the client's first interface that is up and the address in
+ * the URI; multicast uses the first interface alone; the keys `ip`, `mac` and `share` can't stand beside several
+ * interfaces, and an endpoint made with CCI_ENDPOINT_SHARED uses the first. The system's routes decide by which
+ * interface a packet leaves: the interfaces should be in different networks, or have rules by source address. What a
+ * peer behind a NAT tells of its addresses does not help: it has to find the new path itself.
  *
  * ADDRESSES in URIs (udp:// or ip://) are 192.0.2.1:4242, [2001:db8::1]:4242, [fe80::1%eth0]:4242 or name:4242. An
  * endpoint on an interface that has both families talks to both; its own URI names the IPv4 address. Groups are
@@ -319,13 +336,16 @@ CCI_API const cci_transport_t cci_udp_transport;
 /* ==================================================================================================================
  * >>udp-state
  *
- * A link has up to 19 sockets: slot 0 for the main family, slot 1 for the other one, 16 for multicast groups, and the
- * mailbox of an endpoint that shares its address.
+ * A link has up to 25 sockets: slot 0 for the main family, slot 1 for the other one, 16 for multicast groups, the
+ * mailbox of an endpoint that shares its address, and two for each further interface. An address that a link hands to
+ * the endpoint has the number of the interface in bytes[1], 0 is the first.
  * ================================================================================================================== */
 
 #define CCI__UDP_GROUPS 16
 #define CCI__UDP_MAIL (2 + CCI__UDP_GROUPS) /* the mailbox's slot */
-#define CCI__UDP_SOCKETS (CCI__UDP_MAIL + 1)
+#define CCI__UDP_MORE (CCI__UDP_MAIL + 1)   /* two of each further interface from here on, IPv4 first */
+#define CCI__UDP_INTERFACES ((int)CCI_LINK_INTERFACES)
+#define CCI__UDP_SOCKETS (CCI__UDP_MORE + 2 * (CCI__UDP_INTERFACES - 1))
 #define CCI__UDP_ALL_SOCKETS ((1u << CCI__UDP_SOCKETS) - 1u)
 #define CCI__UDP_LOOK_AROUND 32u /* every so many calls of `receive` look at all sockets ...          */
 #define CCI__UDP_HOT 1024u       /* ... and at one that had traffic in each of the next calls         */
@@ -352,10 +372,11 @@ CCI_API const cci_transport_t cci_udp_transport;
 /* A device, as `discover` or `configure` made it: which interface is meant and what the keys said. Lives in
  * cci_device_desc_t.data. */
 typedef struct cci__udp_device {
-    char interface_name[16]; /* key `interface`, or ""          */
-    char congestion[24];     /* or ""                           */
-    uint8_t ip[16];          /* key `ip`                        */
-    uint8_t ip_family;       /* 4, 6, or 0: no such key         */
+    char interface_name[16];                      /* key `interface`, or ""          */
+    char more_names[CCI_LINK_INTERFACES - 1][16]; /* further ones, or "" */
+    char congestion[24];                          /* or ""                           */
+    uint8_t ip[16];                               /* key `ip`                        */
+    uint8_t ip_family;                            /* 4, 6, or 0: no such key         */
     uint8_t mac[8];
     uint8_t mac_length; /* 0: no such key                  */
     uint8_t progress_thread;
@@ -403,13 +424,15 @@ typedef union cci__udp_sockaddr {
 } cci__udp_sockaddr;
 
 typedef struct cci__udp_socket {
-    int fd;              /* -1: none                                     */
-    int family;          /* 4 or 6                                       */
-    int busy;            /* so many calls in a row found datagrams       */
-    int coalesces;       /* UDP_GRO is on                                */
-    int tells;           /* control messages come with what is received  */
-    uint32_t codepoint;  /* that datagrams leave with                    */
-    int is_shared;       /* other endpoints have sockets at its address  */
+    int fd;             /* -1: none                                     */
+    int family;         /* 4 or 6                                       */
+    int busy;           /* so many calls in a row found datagrams       */
+    int coalesces;      /* UDP_GRO is on                                */
+    int tells;          /* control messages come with what is received  */
+    uint32_t codepoint; /* that datagrams leave with                    */
+    int is_shared;      /* other endpoints have sockets at its address  */
+    uint8_t interface_number;
+    uint16_t port;       /* of one of a further interface                */
     uint32_t company;    /* datagrams that came together with others ... */
     uint32_t company_at; /* ... the last of them in this call            */
     uint32_t hot_until;  /* call number                                  */
@@ -504,8 +527,12 @@ typedef struct cci__udp_link {
     cci__udp_device device;
     cci__udp_interface interface_;
     cci__udp_socket socket[CCI__UDP_SOCKETS];
-    cci__udp_socket *of_family[2]; /* of IPv4 and IPv6, NULL if there is none    */
-    uint32_t largest[2];           /* bytes of the largest datagram per family   */
+    /* Per interface, of IPv4 and IPv6, NULL if there is none */
+    cci__udp_socket *of_family[CCI_LINK_INTERFACES][2];
+    cci__udp_interface more[CCI_LINK_INTERFACES - 1]; /* further ones; those without sockets have only a name */
+    int interface_is_up[CCI_LINK_INTERFACES];
+    cci_link_paths_t paths;
+    uint32_t largest[2]; /* bytes of the largest datagram per family   */
     uint16_t port;
     uint32_t calls; /* of `receive`                               */
     uint32_t hot;   /* bit per socket: had traffic lately         */
@@ -1218,19 +1245,54 @@ static int cci__udp_search_visit(void *user, const cci__udp_interface *f) {
     return 0;
 }
 
-static int cci__udp_find(const cci__udp_device *d, cci__udp_search *s) {
+static int cci__udp_find_one(const cci__udp_device *d, cci__udp_search *s) {
     memset(s, 0, sizeof *s);
     s->device = d;
     cci__udp_each_interface(d, s, cci__udp_search_visit);
     return s->found;
 }
 
+/* How many interfaces a device names, or means. */
+static int cci__udp_count_names(const cci__udp_device *d) {
+    int n = 1;
+    while (n < CCI__UDP_INTERFACES && d->more_names[n - 1][0]) n++;
+    return n;
+}
+
+static const char *cci__udp_name(const cci__udp_device *d, int n) {
+    return n == 0 ? d->interface_name : d->more_names[n - 1];
+}
+
+/* The interface that a device means; of several that it names, the first that is running, or the first that exists. */
+static int cci__udp_find(const cci__udp_device *d, cci__udp_search *s) {
+    int n, count = cci__udp_count_names(d);
+    cci__udp_search next;
+    cci__udp_device one = *d;
+    if (cci__udp_find_one(d, s) && s->best.running) return 1;
+    for (n = 1; n < count; n++) {
+        memcpy(one.interface_name, d->more_names[n - 1], sizeof one.interface_name);
+        if (cci__udp_find_one(&one, &next) && (next.best.running || !s->found)) *s = next;
+        if (s->found && s->best.running) break;
+    }
+    s->device = d;
+    return s->found;
+}
+
+/* The interface of a socket. */
+static const cci__udp_interface *cci__udp_interface_of(const cci__udp_link *l, int number) {
+    return number == 0 ? &l->interface_ : &l->more[number - 1];
+}
+
+static void cci__udp_addr_of(const cci__udp_interface *f, int family, unsigned port, cci_link_addr_t *addr) {
+    if (family == 4)
+        cci__udp_make_addr(addr, 4, f->v4, port, 0);
+    else
+        cci__udp_make_addr(addr, 6, f->v6, port, f->v6_scope);
+}
+
 /* The address that the socket of a slot is bound to. */
 static void cci__udp_own_addr(const cci__udp_link *l, int slot, unsigned port, cci_link_addr_t *addr) {
-    if (l->socket[slot].family == 4)
-        cci__udp_make_addr(addr, 4, l->interface_.v4, port, 0);
-    else
-        cci__udp_make_addr(addr, 6, l->interface_.v6, port, l->interface_.v6_scope);
+    cci__udp_addr_of(&l->interface_, l->socket[slot].family, port, addr);
 }
 
 #if CCI__UDP_LINUX
@@ -1327,17 +1389,18 @@ static int cci__udp_can_bind(const cci_link_addr_t *own) {
 }
 
 #if CCI_WINDOWS
-static int cci__udp_is_running(const cci__udp_link *l) {
+static int cci__udp_is_running(const cci__udp_link *l, const cci__udp_interface *f) {
     MIB_IF_ROW2 row;
+    (void)l;
     memset(&row, 0, sizeof row);
-    row.InterfaceIndex = l->interface_.index;
+    row.InterfaceIndex = f->index;
     return GetIfEntry2(&row) == NO_ERROR && row.OperStatus == IfOperStatusUp;
 }
 #else
-static int cci__udp_is_running(const cci__udp_link *l) {
+static int cci__udp_is_running(const cci__udp_link *l, const cci__udp_interface *f) {
     struct ifreq request;
     memset(&request, 0, sizeof request);
-    memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
+    memcpy(request.ifr_name, f->name, sizeof f->name);
     return ioctl(l->socket[0].fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_UP) &&
            (request.ifr_flags & IFF_RUNNING);
 }
@@ -1356,26 +1419,42 @@ static void cci__udp_read_mtu(cci__udp_link *l) {
 #endif
 }
 
-/* Is the device usable: has its interface carrier, and the address that the link is bound to? This happens while a
- * program waits, so it asks about this interface alone: listing thousands of them takes long. */
-static int cci__udp_look(cci__udp_link *l) {
+/* Is an interface usable: has it carrier, and the address that the link is bound to? This happens while a program
+ * waits, so it asks about this interface alone: listing thousands of them takes long. */
+static int cci__udp_look_at(const cci__udp_link *l, const cci__udp_interface *f, int family, uint32_t *lacks_address) {
     cci_link_addr_t own;
     int has = -1;
 #if CCI__UDP_LINUX
     struct ifreq request;
     memset(&request, 0, sizeof request);
-    memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
+    memcpy(request.ifr_name, f->name, sizeof f->name);
 #endif
-    cci__udp_read_mtu(l);
-    if (!cci__udp_is_running(l)) return 0;
-    cci__udp_own_addr(l, 0, 0, &own);
+    if (!cci__udp_is_running(l, f)) return 0;
+    cci__udp_addr_of(f, family, 0, &own);
 #if CCI__UDP_LINUX
     if (ioctl(l->socket[0].fd, SIOCGIFINDEX, &request) == 0)
         has = cci__udp_ask_address((uint32_t)request.ifr_ifindex, &own);
 #endif
     if (has < 0) has = cci__udp_can_bind(&own);
-    l->state.lacks_address = !has;
+    *lacks_address = !has;
     return has;
+}
+
+static void cci__udp_join_interface(cci__udp_link *l, int number);
+
+/* Is the device usable: is one of its interfaces? */
+static int cci__udp_look(cci__udp_link *l) {
+    int n, up, is_up = 0;
+    cci__udp_read_mtu(l);
+    for (n = 0; n < (int)l->paths.interface_count; n++) {
+        uint32_t lacks_address = 0, *lacks = n == 0 ? &l->state.lacks_address : &lacks_address;
+        int main_family = l->socket[0].family == 6, family = l->of_family[n][main_family] ? main_family : !main_family;
+        if (!l->of_family[n][family]) cci__udp_join_interface(l, n);
+        up = l->of_family[n][family] && cci__udp_look_at(l, cci__udp_interface_of(l, n), family ? 6 : 4, lacks);
+        CCI__UDP_STORE(l->interface_is_up[n], up);
+        is_up |= up;
+    }
+    return is_up;
 }
 
 /* ==================================================================================================================
@@ -1543,6 +1622,25 @@ static int cci__udp_copy_text(char *to, size_t size, const char *text) {
     return length > 0 && length < size;
 }
 
+/* One to four names with commas between them. */
+static int cci__udp_parse_names(const char *text, cci__udp_device *d) {
+    int n, i;
+    for (n = 0; n < CCI__UDP_INTERFACES; n++) {
+        char *name = n == 0 ? d->interface_name : d->more_names[n - 1];
+        size_t length = strcspn(text, ","), end = length;
+        while (end > 0 && text[end - 1] == ' ') end--;
+        if (end == 0 || end > 15) return 0;
+        memset(name, 0, 16);
+        memcpy(name, text, end);
+        for (i = 0; i < n; i++)
+            if (strcmp(cci__udp_name(d, i), name) == 0) return 0;
+        if (!text[length]) return 1;
+        for (text += length + 1; *text == ' '; text++) {
+        }
+    }
+    return 0;
+}
+
 /* Takes one key whose value is a number; says what cci__udp_take_key() does. */
 static const char *cci__udp_take_number_key(cci__udp_device *d, const char *key, const char *value, char *range,
                                             size_t size) {
@@ -1574,9 +1672,9 @@ static const char *cci__udp_take_key(void *device, int index, const char *key, c
     if (strcmp(key, "mac") == 0)
         return cci__udp_parse_mac(value, d) ? NULL : "a hardware address like 00:11:22:33:44:55";
     if (strcmp(key, "interface") == 0)
-        return cci__udp_copy_text(d->interface_name, sizeof d->interface_name, value)
+        return cci__udp_parse_names(value, d)
                    ? NULL
-                   : "the name of an interface (1 to 15 characters)";
+                   : "the name of an interface (1 to 15 characters), or up to four different ones, as in `eth0, eth1`";
     if (strcmp(key, "congestion") == 0)
         return cci__udp_copy_text(d->congestion, sizeof d->congestion, value) && cci_congestion_known(value)
                    ? NULL
@@ -1598,6 +1696,10 @@ static int cci__udp_configure(const cci_transport_t *self, const char *name, con
     cci__udp_begin();
     status = cci_take_keys(self, keys, cci__udp_take_key, &d, bad_key, why, why_size);
     if (status != CCI_SUCCESS) return status;
+    if (d.more_names[0][0] && (d.ip_family || d.mac_length || d.share)) {
+        snprintf(why, why_size, "a device with several interfaces has no ip, no mac and no share");
+        return CCI_EINVAL;
+    }
     if (cci__udp_find(&d, &s)) {
         cci__udp_make_info(&d, &s.best);
     } else if (s.contradiction) {
@@ -2099,7 +2201,7 @@ static int cci__udp_mark(cci__udp_socket *s, uint32_t codepoint) {
 /* The socket for a datagram, NULL when it can't be sent. */
 static cci__udp_socket *cci__udp_way(cci__udp_link *l, const cci_link_tx_t *tx) {
     int v6 = tx->to->bytes[0] == 6;
-    return tx->length <= l->largest[v6] ? l->of_family[v6] : NULL;
+    return tx->length <= l->largest[v6] ? l->of_family[tx->to->bytes[1] % CCI_LINK_INTERFACES][v6] : NULL;
 }
 
 /* 1: taken (sent or lost), 0: no room. */
@@ -2727,6 +2829,11 @@ static int cci__udp_receive_failed(cci__udp_link *l, int error) {
     return 0;
 }
 
+/* Is it the socket of a group? */
+static uint32_t cci__udp_is_groups(const cci__udp_link *l, const cci__udp_socket *s) {
+    return s >= &l->socket[2] && s < &l->socket[CCI__UDP_MAIL];
+}
+
 #if CCI__UDP_LINUX || CCI_WINDOWS
 /* The same as below with the cheapest of the calls, for a socket that tells no more. */
 static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
@@ -2735,9 +2842,10 @@ static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx
     l->system_calls++;
     if (n < 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
     rx->length = rx->segment = (size_t)n > rx->capacity ? 0 : (uint32_t)n;
-    rx->is_group = s >= &l->socket[2];
+    rx->is_group = cci__udp_is_groups(l, s);
     rx->codepoint = 0;
     cci__udp_from_system(&rx->from, &from);
+    rx->from.bytes[1] = s->interface_number;
     if (rx->is_group) rx->group = s->group;
     return 1;
 }
@@ -2829,8 +2937,9 @@ static void cci__udp_came(cci__udp_link *l, const cci__udp_socket *s, cci_link_r
     rx->length = (uint32_t)length;
     if (h->msg_flags & MSG_TRUNC) rx->length = segment ? rx->capacity - rx->capacity % segment : 0;
     rx->segment = segment && segment < rx->length ? segment : rx->length;
-    rx->is_group = s >= &l->socket[2];
+    rx->is_group = cci__udp_is_groups(l, s);
     cci__udp_from_system(&rx->from, (const cci__udp_sockaddr *)h->msg_name);
+    rx->from.bytes[1] = s->interface_number;
     if (rx->is_group) rx->group = s->group;
 }
 #endif
@@ -2838,7 +2947,7 @@ static void cci__udp_came(cci__udp_link *l, const cci__udp_socket *s, cci_link_r
 /* One datagram, or several side by side: 1, 0 for nothing, -1 for an error. */
 #if CCI_WINDOWS
 static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
-    return s >= &l->socket[2] ? cci__udp_take_group(l, s, rx) : cci__udp_take_plain(l, s, rx);
+    return cci__udp_is_groups(l, s) ? cci__udp_take_group(l, s, rx) : cci__udp_take_plain(l, s, rx);
 }
 #else
 static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
@@ -3072,7 +3181,7 @@ static int cci__udp_group(void *link, const cci_link_addr_t *group, int join) {
             return join ? CCI_EBUSY : cci__udp_leave(l, i);
     if (!join) return CCI_EINVAL;
     if (unused < 0) return CCI_ENOBUFS;
-    if (!l->of_family[group->bytes[0] == 6]) return CCI_EADDRNOTAVAIL;
+    if (!l->of_family[0][group->bytes[0] == 6]) return CCI_EADDRNOTAVAIL;
     fd = cci__udp_open_group(l, group);
     if (fd < 0) {
         int error = errno;
@@ -3114,6 +3223,17 @@ static int cci__udp_split(const char *text, char *host, size_t host_size, unsign
     return 1;
 }
 
+/* The first interface from which an address may be reached; 0: there is none. Groups are of the first alone. */
+static int cci__udp_choose_interface(const cci__udp_link *l, cci_link_addr_t *to) {
+    int n, v6 = to->bytes[0] == 6, count = (int)l->paths.interface_count;
+    for (n = 0; n < count && count > 1 && !cci__udp_is_group(NULL, to); n++) {
+        if (!l->of_family[n][v6] || !CCI__UDP_LOAD(l->interface_is_up[n])) continue;
+        to->bytes[1] = (uint8_t)n;
+        return 1;
+    }
+    return l->of_family[0][v6] != NULL;
+}
+
 /* The canonical form of what the resolver found, when this link has a socket for it. */
 static int cci__udp_reachable(const cci__udp_link *l, const struct addrinfo *r, unsigned port, cci_link_addr_t *to) {
     static const uint8_t zeros[16] = {0};
@@ -3138,9 +3258,9 @@ static int cci__udp_reachable(const cci__udp_link *l, const struct addrinfo *r, 
     } else {
         return 0;
     }
-    if (!l->of_family[family == 6] || memcmp(ip, zeros, family == 4 ? 4 : 16) == 0) return 0;
+    if (memcmp(ip, zeros, family == 4 ? 4 : 16) == 0) return 0;
     cci__udp_make_addr(to, family, ip, port, scope);
-    return 1;
+    return cci__udp_choose_interface(l, to);
 }
 
 static int cci__udp_resolve(void *link, const char *address, cci_link_addr_t *to) {
@@ -3269,16 +3389,15 @@ static void cci__udp_set_ip_options(const cci__udp_link *l, int fd, int family) 
     }
 }
 
-/* A socket bound to the interface's address; -1 with errno. *port comes back when it was 0. */
-static int cci__udp_open_socket(const cci__udp_link *l, int family, uint16_t *port) {
+/* A socket bound to an interface's address; -1 with errno. *port comes back when it was 0. */
+static int cci__udp_open_on(const cci__udp_link *l, const cci__udp_interface *f, int family, uint16_t *port) {
     cci__udp_sockaddr a;
     cci_link_addr_t addr;
     socklen_t size;
     int error, fd = cci__udp_make_socket(family == 4 ? AF_INET : AF_INET6);
     if (fd < 0) return -1;
     cci__udp_set_flags(fd);
-    cci__udp_make_addr(&addr, family, family == 4 ? l->interface_.v4 : l->interface_.v6, *port,
-                       family == 4 ? 0 : l->interface_.v6_scope);
+    cci__udp_addr_of(f, family, *port, &addr);
     size = cci__udp_to_system(&a, &addr);
     if (family == 6) cci__udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 #if CCI_WINDOWS
@@ -3296,6 +3415,10 @@ static int cci__udp_open_socket(const cci__udp_link *l, int family, uint16_t *po
     *port = ntohs(family == 4 ? a.v4.sin_port : a.v6.sin6_port);
     cci__udp_set_ip_options(l, fd, family);
     return fd;
+}
+
+static int cci__udp_open_socket(const cci__udp_link *l, int family, uint16_t *port) {
+    return cci__udp_open_on(l, &l->interface_, family, port);
 }
 
 /* Does ICMP say that nobody receives at an address? Answers on the endpoint's own sockets can't tell: they belong to no
@@ -3423,37 +3546,144 @@ static int cci__udp_tell_codepoints(cci__udp_socket *s) {
 }
 #endif
 
-/* Buffers, offloads and ECN of the bound sockets; returns the receive buffer of the smaller one. */
-static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
-    uint32_t smallest = UINT32_MAX;
-    int forced_rcv = -1, forced_snd = -1, i;
+/* Buffers, offloads and ECN of a socket that is bound; returns its receive buffer. */
+static uint32_t cci__udp_set_up_socket(cci__udp_link *l, cci__udp_socket *s, int fd) {
+    int forced_rcv = -1, forced_snd = -1;
+    uint32_t granted;
 #ifdef SO_RCVBUFFORCE
     forced_rcv = SO_RCVBUFFORCE;
     forced_snd = SO_SNDBUFFORCE;
 #endif
+    granted =
+        cci__udp_set_buffer(fd, SO_RCVBUF, forced_rcv, l->device.rcvbuf_bytes ? l->device.rcvbuf_bytes : 4u << 20);
+    cci__udp_set_buffer(fd, SO_SNDBUF, forced_snd, l->device.sndbuf_bytes ? l->device.sndbuf_bytes : 1u << 20);
+#if CCI__UDP_LINUX
+    if (l->gso) {
+        int zero = 0;
+        l->gso = setsockopt(fd, CCI__UDP_SOL_UDP, CCI__UDP_SEGMENT, &zero, sizeof zero) == 0;
+        l->gro &= setsockopt(fd, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &zero, sizeof zero) == 0; /* there? */
+    }
+    l->ecn = l->ecn && cci__udp_tell_codepoints(s);
+#endif
+    l->of_family[s->interface_number][s->family == 6] = s;
+    return granted;
+}
+
+/* The same for all; returns the receive buffer of the smallest. */
+static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
+    uint32_t smallest = UINT32_MAX, granted;
+    int i;
 #if CCI__UDP_LINUX
     l->gso = l->gro = l->mmsg = l->device.offload;
     l->ecn = (int)l->device.ecn;
 #endif
-    for (i = 0; i < 2; i++) {
-        int fd = l->socket[i].fd;
-        uint32_t granted;
-        if (fd < 0) continue;
-        l->of_family[l->socket[i].family == 6] = &l->socket[i];
-        granted =
-            cci__udp_set_buffer(fd, SO_RCVBUF, forced_rcv, l->device.rcvbuf_bytes ? l->device.rcvbuf_bytes : 4u << 20);
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
+        cci__udp_socket *s = &l->socket[i];
+        if (s->fd < 0 || i == CCI__UDP_MAIL) continue;
+        granted = cci__udp_set_up_socket(l, s, s->fd);
         smallest = granted < smallest ? granted : smallest;
-        cci__udp_set_buffer(fd, SO_SNDBUF, forced_snd, l->device.sndbuf_bytes ? l->device.sndbuf_bytes : 1u << 20);
-#if CCI__UDP_LINUX
-        if (l->gso) {
-            int zero = 0;
-            l->gso = setsockopt(fd, CCI__UDP_SOL_UDP, CCI__UDP_SEGMENT, &zero, sizeof zero) == 0;
-            l->gro &= setsockopt(fd, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &zero, sizeof zero) == 0; /* there? */
-        }
-        l->ecn = l->ecn && cci__udp_tell_codepoints(&l->socket[i]);
-#endif
     }
     return smallest;
+}
+
+/* ---- several interfaces ---- */
+
+/* Opens the sockets of a further interface, at the port of the first where it is free; what is missing is logged. */
+static void cci__udp_open_interface(cci__udp_link *l, int number, const cci__udp_interface *f, int is_open) {
+    int family;
+    l->more[number - 1] = *f;
+    for (family = 4; family <= 6; family += 2) {
+        int slot = CCI__UDP_MORE + 2 * (number - 1) + (family == 6), fd;
+        cci__udp_socket *s = &l->socket[slot];
+        if (family == 4 ? !f->has_v4 : !f->has_v6) continue;
+        s->port = l->port;
+        fd = cci__udp_open_on(l, f, family, &s->port);
+        if (fd < 0 && errno == EADDRINUSE) {
+            s->port = 0;
+            fd = cci__udp_open_on(l, f, family, &s->port);
+        }
+        if (fd < 0) {
+            cci__udp_log(CCI_LOG_INFO, f->name, family == 6 ? "IPv6 socket" : "IPv4 socket", errno);
+            continue;
+        }
+        s->family = family;
+        s->interface_number = (uint8_t)number;
+        if (is_open) {
+            cci__udp_set_up_socket(l, s, fd);
+            cci__udp_set_slot(l, slot, fd);
+        } else {
+            s->fd = fd;
+        }
+        l->largest[family == 6] = cci__udp_largest(&l->device, f, family) < l->largest[family == 6]
+                                      ? cci__udp_largest(&l->device, f, family)
+                                      : l->largest[family == 6];
+    }
+}
+
+/* Has the interface of that number come since? */
+static void cci__udp_find_further(cci__udp_link *l, int number, int is_open) {
+    cci__udp_device one = l->device;
+    cci__udp_search s;
+    memset(one.more_names, 0, sizeof one.more_names);
+    memcpy(one.interface_name, l->more[number - 1].name, sizeof one.interface_name);
+    if (cci__udp_find_one(&one, &s)) cci__udp_open_interface(l, number, &s.best, is_open);
+}
+
+static void cci__udp_join_interface(cci__udp_link *l, int number) {
+    if (number == 0) return;
+    cci__udp_find_further(l, number, 1);
+    if (l->of_family[number][0] || l->of_family[number][1]) l->paths.changes++;
+}
+
+/* Opens what there is of the device's further interfaces. Those that come later are opened then. */
+static void cci__udp_open_further(cci__udp_link *l) {
+    int n, number = 0, count = cci__udp_count_names(&l->device);
+    for (n = 0; n < count && count > 1; n++) {
+        if (strcmp(cci__udp_name(&l->device, n), l->interface_.name) == 0) continue;
+        memcpy(l->more[number].name, cci__udp_name(&l->device, n), sizeof l->more[number].name);
+        cci__udp_find_further(l, ++number, 0);
+    }
+    l->paths.interface_count = (uint32_t)number + 1;
+}
+
+/* An address of the endpoint, as its peers are told: those of the main family first. */
+static int cci__udp_own(void *link, uint32_t number, cci_link_addr_t *own) {
+    const cci__udp_link *l = (const cci__udp_link *)link;
+    int main_family = l->socket[0].family == 6, i, count = (int)l->paths.interface_count;
+    for (i = 0; i < 2 * count; i++) {
+        int v6 = i < count ? main_family : !main_family, n = i % count;
+        if (!l->of_family[n][v6] || number-- > 0) continue;
+        cci__udp_addr_of(cci__udp_interface_of(l, n), v6 ? 6 : 4, n == 0 ? l->port : l->of_family[n][v6]->port, own);
+        memset(own->bytes + 4, 0, 4); /* an index of an interface means nothing elsewhere */
+        return 1;
+    }
+    return 0;
+}
+
+/* Can that be an endpoint's address, for one on an interface? */
+static int cci__udp_can_be(const cci__udp_interface *f, const cci_link_addr_t *addr) {
+    static const uint8_t zeros[16] = {0};
+    const uint8_t *ip = addr->bytes + 8;
+    if (addr->bytes[2] == 0 && addr->bytes[3] == 0) return 0;
+    if (addr->bytes[0] == 4) return ip[0] != 0 && ip[0] < 224 && (ip[0] == 127) == f->loopback;
+    /* not a group, and nothing that begins with zeros, as IPv4 inside IPv6, but for ::1 */
+    if (memcmp(ip, zeros, 8) != 0) return ip[0] != 0xff && !f->loopback;
+    return f->loopback && memcmp(ip, zeros, 15) == 0 && ip[15] == 1;
+}
+
+static int cci__udp_path(void *link, uint32_t number, const cci_link_addr_t *told, cci_link_addr_t *path) {
+    const cci__udp_link *l = (const cci__udp_link *)link;
+    const cci__udp_interface *f;
+    int v6 = told->bytes[0] == 6;
+    if ((told->bytes[0] != 4 && !v6) || number >= l->paths.interface_count || !l->of_family[number][v6] ||
+        !l->interface_is_up[number])
+        return 0;
+    f = cci__udp_interface_of(l, (int)number);
+    if (!cci__udp_can_be(f, told)) return 0;
+    cci__udp_make_addr(path, v6 ? 6 : 4, told->bytes + 8, (unsigned)cci__udp_to_wide(told->bytes + 2, 2),
+                       v6 && cci__udp_is_link_local(told->bytes + 8) ? f->index : 0);
+    path->bytes[1] = (uint8_t)number;
+    return 1;
 }
 
 /* In the child of fork() nothing must be left that keeps the parent's sockets open, or that would send. */
@@ -3488,6 +3718,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->probe_idle_s = d->probe_idle_s;
     info->system_calls = &l->system_calls;
     info->state = &l->state;
+    info->paths = &l->paths;
 }
 
 /* Closes all sockets, the mailbox last: from it the other members hear that this one's position is free. */
@@ -3510,7 +3741,7 @@ static void cci__udp_close(void *link) {
 /* Finds the interface and opens what belongs to the link; a status. On failure the caller closes. */
 static int cci__udp_start(cci__udp_link *l, const char *service, cci_link_info_t *info) {
     cci__udp_search s;
-    int status, port = service ? cci__udp_service_port(service) : (int)l->device.port;
+    int n, status, port = service ? cci__udp_service_port(service) : (int)l->device.port;
     uint32_t granted;
     int shares = l->device.share || info->share;
     if (port < 0) return CCI_EINVAL;
@@ -3523,9 +3754,15 @@ static int cci__udp_start(cci__udp_link *l, const char *service, cci_link_info_t
     status = cci__udp_bind(l, (uint16_t)port);
     if (status == CCI_SUCCESS && shares) status = cci__udp_join_members(l);
     if (status != CCI_SUCCESS) return status;
-    granted = cci__udp_set_up_sockets(l);
     l->largest[0] = cci__udp_largest(&l->device, &l->interface_, 4);
     l->largest[1] = cci__udp_largest(&l->device, &l->interface_, 6);
+    l->paths.own = cci__udp_own;
+    l->paths.path = cci__udp_path;
+    l->paths.interface_count = 1;
+    if (!shares) cci__udp_open_further(l);
+    granted = cci__udp_set_up_sockets(l);
+    for (n = 0; n < CCI__UDP_INTERFACES; n++)
+        l->interface_is_up[n] = n == 0 || (n < (int)l->paths.interface_count && l->more[n - 1].running);
     cci__udp_tell(l, granted, info);
     return CCI_SUCCESS;
 }

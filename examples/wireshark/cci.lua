@@ -140,6 +140,8 @@ kind("Frame", 19, "ATOMIC", "48", "R")
 kind("Frame", 32, "CHALLENGE", "16", "R U")
 kind("Frame", 33, "RESPONSE", "16", "R U")
 kind("Frame", 34, "MARKS", "16", "R")
+kind("Frame", 35, "ADDRESSES", "8+24*count", "R U")
+kind("Frame", 36, "HEARD", "8", "R U")
 
 layout("Part", "ACK_RANGE", {
     {"gap", 0, "2", "1..65535", "so many numbers below the range before have not arrived"},
@@ -472,6 +474,20 @@ layout("Frame", "MARKS", {
     {"ce", 12, "4", "any", "packets that came with CE"},
 })
 
+layout("Frame", "ADDRESSES", {
+    {"type", 0, "1", "35", ""},
+    {"count", 1, "1", "0..8", "of addresses"},
+    {"reserved_1", 2, "2", "0", ""},
+    {"number", 4, "4", "any", "larger when the addresses are others than before"},
+    {"addresses", 8, "count of ADDRESS", "", "all at which the sender is reached"},
+})
+
+layout("Frame", "HEARD", {
+    {"type", 0, "1", "36", ""},
+    {"reserved_1", 1, "3", "0", ""},
+    {"number", 4, "4", "any", "of the last ADDRESSES that came"},
+})
+
 layout("Packet", "SEALED", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "1, 3..7, 9..11", "of the packet"},
@@ -551,6 +567,8 @@ local summaries = {
     SKIP = function(f) return ("seq=%d"):format(f.sequence) end,
     CHALLENGE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
     RESPONSE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
+    ADDRESSES = function(f) return ("number=%d and %d addresses"):format(f.number, f.count) end,
+    HEARD = function(f) return ("number=%d"):format(f.number) end,
     MARKS = function(f) return ("ect0=%d ect1=%d ce=%d"):format(f.ect0, f.ect1, f.ce) end,
     VOID = function(f) return ("seq=%d count=%d"):format(f.sequence, f.count + f.flags % 2) end,
     TAKEN = function(f) return ("base=%d and %d ranges above"):format(f.base, f.count) end,

@@ -122,7 +122,7 @@ typedef struct world {
     uint32_t slot_count;
     uint64_t now_ns;
     uint32_t mtu, base_mtu, max_send_size, recv_buffers, send_buffers, coalesce;
-    uint32_t has_crc, sealing; /* see PLAIN, SEALED and MIXED */
+    uint32_t has_paths, has_crc, sealing; /* see PLAIN, SEALED and MIXED */
     const char *congestion;
     uint32_t keys_out, keys_given; /* of connections that are; ever */
     uint32_t seals_left;           /* until a key is worn; 0: never */
@@ -334,7 +334,25 @@ static packet_t *new_flying(void) {
     return &world.flying[world.flying_count++];
 }
 
+static uint8_t side_number(const void *link) {
+    return (uint8_t)((const side_t *)link - world.side);
+}
+
+static int fuzz_own(void *link, uint32_t number, cci_link_addr_t *own) {
+    make_address(own, 1, (uint8_t)(side_number(link) + number));
+    return number < SIDES;
+}
+
+/* The addresses of the sides alone: what a peer tells of others is not used. */
+static int fuzz_path(void *link, uint32_t number, const cci_link_addr_t *told, cci_link_addr_t *path) {
+    (void)link;
+    make_address(path, 1, told->bytes[4]);
+    path->bytes[1] = (uint8_t)number;
+    return number < 2 && told->bytes[0] == 1 && told->bytes[4] < SIDES;
+}
+
 static int fuzz_open(cci_device_t *device, const char *service, int want_os_handle, void **link, cci_link_info_t *info) {
+    static const cci_link_paths_t paths = {2, 0, fuzz_own, fuzz_path};
     uint32_t number = *(const uint8_t *)cci_device_data(device);
     (void)want_os_handle;
     if (service != NULL && (service[0] < '0' || service[0] > '9')) {
@@ -347,6 +365,9 @@ static int fuzz_open(cci_device_t *device, const char *service, int want_os_hand
     info->send_buf_count = world.send_buffers;
     info->coalesce = world.coalesce;
     info->crc = world.has_crc;
+    if (world.has_paths) {
+        info->paths = &paths;
+    }
     info->congestion = world.congestion;
     info->os_handle = -1;
     *link = &world.side[number % SIDES];
@@ -355,10 +376,6 @@ static int fuzz_open(cci_device_t *device, const char *service, int want_os_hand
 
 static void fuzz_close(void *link) {
     (void)link;
-}
-
-static uint8_t side_number(const void *link) {
-    return (uint8_t)((const side_t *)link - world.side);
 }
 
 static int fuzz_send(void *link, const cci_link_tx_t *tx, int count) {
@@ -1094,7 +1111,7 @@ static void do_frame(const fuzz_record_t *r) {
     static const uint8_t types[] = {CCI__FRAME_MESSAGE, CCI__FRAME_FRAGMENT, CCI__FRAME_BULK,   CCI__FRAME_SKIP,
                                     CCI__FRAME_VOID,    CCI__FRAME_ACK,      CCI__FRAME_NACK,   CCI__FRAME_PING,
                                     CCI__FRAME_READ,    CCI__FRAME_DATA,     CCI__FRAME_DENIED, CCI__FRAME_PAD,
-                                    CCI__FRAME_CHALLENGE, CCI__FRAME_RESPONSE, CCI__FRAME_ATOMIC};
+                                    CCI__FRAME_CHALLENGE, CCI__FRAME_RESPONSE, CCI__FRAME_ATOMIC, CCI__FRAME_ADDRESSES, CCI__FRAME_HEARD};
     side_t *side = &world.side[r->which % SIDES];
     packet_t *packet = &side->made;
     uint8_t type = r->pick >= 252 ? (uint8_t)CCI__FRAME_TAKEN : types[r->pick % sizeof types], frame[80];
@@ -1194,6 +1211,15 @@ static void do_frame(const fuzz_record_t *r) {
         head = 16;
         data = 0;
         cci__store64(frame + 8, r->field & 1 ? c : side->known.challenge);
+        break;
+    case CCI__FRAME_ADDRESSES:
+    case CCI__FRAME_HEARD:
+        head = r->field & 1 ? 8 : 8 + 24;
+        data = 0;
+        frame[1] = (uint8_t)(r->field >> 1);
+        cci__store32(frame + 4, near_by(r->b));
+        cci__store64(frame + 8, c);
+        cci__store64(frame + 16, d);
         break;
     default:
         break;
@@ -1549,6 +1575,7 @@ static void begin_world(const uint8_t *head) {
     world.holds = head[5] & 1;
     world.decides = head[5] >> 1 & 1;
     world.is_named = head[5] >> 2 & 1;
+    world.has_paths = head[5] >> 3 & 1;
 }
 
 /* Connects side 0 to side 1, on a network that works. */
@@ -2035,8 +2062,8 @@ static void look_at_udp(const char *text) {
     uint64_t number, plain;
     int status;
     memset(&link_state, 0, sizeof link_state);
-    link_state.of_family[0] = &link_state.socket[0];
-    link_state.of_family[1] = &link_state.socket[1];
+    link_state.of_family[0][0] = &link_state.socket[0];
+    link_state.of_family[0][1] = &link_state.socket[1];
     memset(&to, 0, sizeof to);
     if (cci__udp_split(text, host, sizeof host, &port)) {
         FUZZ_CHECK(port >= 1 && port <= 65535 && strlen(host) > 0 && strlen(host) < sizeof host, "a strange host or port");

@@ -44,4 +44,6 @@ net_steps() {
     patience=300
     step netns plain netns tests/net/netns.c
     step netns-portable portable netns tests/net/netns.c
+    step netns-paths plain netns_paths tests/net/netns_paths.c
+    step netns-paths-portable portable netns_paths tests/net/netns_paths.c
 }

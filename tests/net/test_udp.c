@@ -141,7 +141,7 @@ static uint32_t number_of(cci_endpoint_t *endpoint, cci_opt_name_t name) {
 static int socket_option(cci_endpoint_t *endpoint, int family, int level, int name) {
     const cci__dgram_t *ep = (const cci__dgram_t *)(const void *)endpoint;
     const cci__udp_link *link = (const cci__udp_link *)ep->base.handle;
-    const cci__udp_socket *from = family == 0 ? &link->socket[0] : link->of_family[family == 6];
+    const cci__udp_socket *from = family == 0 ? &link->socket[0] : link->of_family[0][family == 6];
     int value = -1;
     socklen_t length = sizeof value;
     if (from == NULL) {
@@ -579,8 +579,8 @@ static void a_datagram_brings_the_codepoint_that_it_was_sent_with(void **state) 
         int count = turn < 20 ? 1 : 16, i, got, tries = 0;
         uint32_t came = 0, codepoint = turn % 3 ? 2 : 0;
         v6 = turn / 3 % 2;
-        if (to->of_family[v6] == NULL) continue;
-        cci__udp_make_addr(&address, v6 ? 6 : 4, v6 ? to->interface_.v6 : to->interface_.v4, ntohs(port_of(to->of_family[v6])),
+        if (to->of_family[0][v6] == NULL) continue;
+        cci__udp_make_addr(&address, v6 ? 6 : 4, v6 ? to->interface_.v6 : to->interface_.v4, ntohs(port_of(to->of_family[0][v6])),
                            v6 ? to->interface_.v6_scope : 0);
         memset(tx, 0, sizeof tx);
         for (i = 0; i < count; i++) {
@@ -644,12 +644,12 @@ static void both_families_have_a_socket_whichever_is_the_main_one(void **state) 
         assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
         assert_true(has_address(endpoint, i == 0 ? "udp://127.0.0.1:" : "udp://[::1]:"));
         link = link_of(endpoint);
-        assert_non_null(link->of_family[0]);
-        assert_non_null(link->of_family[1]);
-        assert_int_equal(link->of_family[0]->family, 4);
-        assert_int_equal(link->of_family[1]->family, 6);
+        assert_non_null(link->of_family[0][0]);
+        assert_non_null(link->of_family[0][1]);
+        assert_int_equal(link->of_family[0][0]->family, 4);
+        assert_int_equal(link->of_family[0][1]->family, 6);
         assert_int_equal(link->socket[0].family, i == 0 ? 4 : 6);
-        assert_int_equal(port_of(link->of_family[0]), port_of(link->of_family[1]));
+        assert_int_equal(port_of(link->of_family[0][0]), port_of(link->of_family[0][1]));
         talk_to_itself(endpoint);
         end(NULL);
     }
@@ -661,9 +661,9 @@ static void without_the_other_family_all_else_works(void **state) {
     assert_int_equal(configured(LO, ""), CCI_SUCCESS);
     refused_family = AF_INET6;
     assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
-    assert_null(link_of(endpoint)->of_family[1]);
+    assert_null(link_of(endpoint)->of_family[0][1]);
     assert_true(link_of(endpoint)->socket[1].fd < 0);
-    assert_true(cci__udp_is_running(link_of(endpoint)));
+    assert_true(cci__udp_is_running(link_of(endpoint), &link_of(endpoint)->interface_));
     talk_to_itself(endpoint);
 }
 

@@ -274,7 +274,7 @@ static void each_datagram_leaves_with_its_codepoint_and_those_of_one_travel_toge
         int count = 1 + (int)below(MOST / 4), peer = 0;
         uint32_t marks = 0;
         for (i = 0; i < count; i++) {
-            if (below(8) == 0) peer = (int)below(the_link->of_family[1] ? 4 : 2);
+            if (below(8) == 0) peer = (int)below(the_link->of_family[0][1] ? 4 : 2);
             if (below(8) == 0) marks = 2 * below(2);
             give(i, 8 + 4 * below(3), peer, 1 + below(2));
             given[i].codepoint = marks;
@@ -288,7 +288,7 @@ static void each_datagram_leaves_with_its_codepoint_and_those_of_one_travel_toge
 static void datagrams_of_one_length_to_one_peer_are_one_message(void **state) {
     int v6;
     (void)state;
-    for (v6 = 0; v6 < 2 && (v6 == 0 || the_link->of_family[1]); v6++) {
+    for (v6 = 0; v6 < 2 && (v6 == 0 || the_link->of_family[0][1]); v6++) {
         uint32_t most = v6 ? CCI__UDP_BATCH_V6 : CCI__UDP_BATCH_V4, length;
         give_many(66, 1000, 2 * v6);
         assert_int_equal(calls_for(1), 1);
@@ -329,7 +329,7 @@ static void each_peer_has_messages_of_its_own(void **state) {
     assert_int_equal(calls_for(40), 3); /* 16 messages in each call */
     assert_int_equal(message_count, 40);
     assert_int_equal(largest_call, 16);
-    if (the_link->of_family[1] == NULL) return;
+    if (the_link->of_family[0][1] == NULL) return;
     for (i = 0; i < 40; i++) give(i, 100, i < 20 ? 0 : 2, 1); /* each family has its socket */
     assert_int_equal(calls_for(40), 2);
     assert_int_equal(message_count, 2);
@@ -423,7 +423,7 @@ static void whatever_is_refused_nothing_leaves_twice_or_out_of_order(void **stat
         the_link->mmsg = below(8) > 0;
         fails_of_1000 = below(3) * 60;
         for (i = 0; i < count; i++) {
-            if (below(6) == 0) peer = (int)below(the_link->of_family[1] ? 4 : 2);
+            if (below(6) == 0) peer = (int)below(the_link->of_family[0][1] ? 4 : 2);
             if (below(6) == 0) length = 12 + below(below(8) ? 1500 : 8900);
             give(i, length, peer, 1 + below(3));
         }

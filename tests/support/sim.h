@@ -68,6 +68,7 @@ typedef struct sim_endpoint {
     uint32_t mtu;
     int is_readable;         /* as the library armed the OS handle */
     uint64_t wake_ns;        /* by this endpoint's clock */
+    cci_link_paths_t paths;
 } sim_endpoint_t;
 
 typedef struct sim_state {
@@ -89,6 +90,7 @@ typedef struct sim_state {
     uint32_t crc;                 /* as in cci_link_info_t */
     uint64_t memory_limit;        /* as in cci_link_info_t */
     uint32_t probe_idle_s;        /* likewise */
+    uint32_t interfaces;          /* above 1: endpoints tell so many addresses, of which the first alone can be reached */
     uint64_t bytes_per_second;    /* 0: unlimited; otherwise a bottleneck with a queue of queue_bytes */
     uint64_t queue_bytes;
     size_t inbox_bytes;           /* what waits unreceived beyond this is lost, as with a socket buffer */
@@ -403,6 +405,18 @@ SIM_FN int sim_number_is_taken(uint32_t number) {
     return 0;
 }
 
+SIM_FN int sim_own(void *link, uint32_t number, cci_link_addr_t *own) {
+    sim_make_address(own, 1, ((sim_endpoint_t *)link)->number + number * 1000000u);
+    return number < sim.interfaces;
+}
+
+SIM_FN int sim_path(void *link, uint32_t number, const cci_link_addr_t *told, cci_link_addr_t *path) {
+    (void)link;
+    *path = *told;
+    path->bytes[1] = 0;
+    return number == 0;
+}
+
 SIM_FN int sim_open(cci_device_t *device, const char *service, int want_os_handle, void **link, cci_link_info_t *info) {
     sim_endpoint_t *endpoint;
     uint32_t number = 0;
@@ -437,6 +451,12 @@ SIM_FN int sim_open(cci_device_t *device, const char *service, int want_os_handl
     info->memory_limit = sim.memory_limit;
     info->probe_idle_s = sim.probe_idle_s;
     info->os_handle = -1;
+    endpoint->paths.interface_count = sim.interfaces;
+    endpoint->paths.own = sim_own;
+    endpoint->paths.path = sim_path;
+    if (sim.interfaces > 1) {
+        info->paths = &endpoint->paths;
+    }
     *link = endpoint;
     return CCI_SUCCESS;
 }

@@ -17,9 +17,9 @@ VERSION = 0xC1
 REQUEST, COOKIE, ACCEPT, REJECT, CONFIRM, CONFIRMED, DATA, RESET = range(1, 9)
 CLOSE, CLOSED, BUSY, NOT_HERE = range(10, 14)
 PAD, MESSAGE, FRAGMENT, BULK, SKIP, VOID, ACK, NACK, PING, TAKEN = range(10)
-READ, SEGMENT, DENIED, ATOMIC, CHALLENGE, RESPONSE, MARKS = 16, 17, 18, 19, 32, 33, 34
+READ, SEGMENT, DENIED, ATOMIC, CHALLENGE, RESPONSE, MARKS, ADDRESSES, HEARD = 16, 17, 18, 19, 32, 33, 34, 35, 36
 SIZE_OF = {MESSAGE: 8, FRAGMENT: 16, BULK: 48, SKIP: 8, VOID: 16, ACK: 16, NACK: 8, PING: 8, TAKEN: 8,
-           READ: 48, SEGMENT: 16, DENIED: 8, ATOMIC: 48, CHALLENGE: 16, RESPONSE: 16, MARKS: 16}
+           READ: 48, SEGMENT: 16, DENIED: 8, ATOMIC: 48, CHALLENGE: 16, RESPONSE: 16, MARKS: 16, ADDRESSES: 8, HEARD: 8}
 ELICITING = (MESSAGE, FRAGMENT, BULK, SKIP, VOID, PING)
 BASE_MTU = 1200         # section 8: what every path carries
 UNDER_WAY = 24          # packets that may be unacknowledged
@@ -121,6 +121,8 @@ def frames_of(packet):
         size = SIZE_OF.get(kind, left + 1)
         if size <= left and kind in (MESSAGE, FRAGMENT, BULK, SKIP, SEGMENT):
             size += struct.unpack_from("<H", packet, at + 2)[0]
+        elif size <= left and kind == ADDRESSES:
+            size += 24 * packet[at + 1]
         elif size <= left and kind in (ACK, TAKEN):
             size += 4 * packet[at + 1]
         if size > left:
@@ -330,6 +332,8 @@ class Connection:
         elif kind == CHALLENGE:  # 5.4
             self.moved += 1
             self.packet(struct.pack("<B7x", RESPONSE) + frame[8:16])
+        elif kind == ADDRESSES:  # it stays on its path
+            self.packet(struct.pack("<B3x", HEARD) + frame[4:8])
 
     def on_sequence(self, kind, frame):
         sequence = nearest(struct.unpack_from("<I", frame, 4)[0], self.expected)

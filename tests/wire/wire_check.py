@@ -426,6 +426,7 @@ class Side:
         self.asked = {}  # by this side: the numbers of atomics by chunk
         self.answered, self.open = set(), 0  # of its atomics; the lowest without an answer
         self.challenges = set()  # sent to this side
+        self.told = set()  # numbers of ADDRESSES sent to the peer
         self.acked = []  # what the last ACK sent to this side named
         self.confirmed_at = self.closed_at = False
 
@@ -731,6 +732,12 @@ class Rules:
     def frame_response(self, side, f):
         self.hold('response-answers', f['bits'] in side.peer.challenges or self.partial, 'nobody sent %x' % f['bits'])
 
+    def frame_addresses(self, side, f):
+        side.told.add(f['number'])
+
+    def frame_heard(self, side, f):
+        self.hold('heard-answers', f['number'] in side.peer.told or self.partial, 'nobody told number %d' % f['number'])
+
     def frame_marks(self, side, f):
         total = f['ect0'] + f['ect1'] + f['ce']
         self.hold('marks-sent', total <= len(side.peer.numbers) or self.partial, '%d packets were counted' % total)
@@ -770,7 +777,8 @@ class Rules:
 RULES = ('request-once', 'cookie-answers', 'cookie-returned', 'accept-answers', 'reject-answers', 'confirm-follows',
          'answer-pieces', 'answer-proven',
          'confirmed-follows', 'close-follows', 'closed-follows', 'busy-answers', 'not-here-answers', 'data-follows', 'reset-answers',
-         'token-new', 'number-increases', 'ack-names-sent', 'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers', 'marks-sent',
+         'token-new', 'number-increases', 'ack-names-sent', 'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers', 'heard-answers',
+         'marks-sent',
          'nack-names-sent', 'taken-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed', 'read-answered',
          'denied-answers', 'atomic-number', 'group-by-multicast')
 

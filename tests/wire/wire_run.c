@@ -359,6 +359,7 @@ static void prepare_network(void) {
     sim.base_mtu = 1200;
     sim.loss_per_mille = 30;
     sim.ecn = 1;
+    sim.interfaces = 2;
     sim.mark_per_mille = 30;
     sim.duplicate_per_mille = 10;
     sim.reorder_per_mille = 50;
