@@ -315,7 +315,8 @@
  *                                   answer is kept at a time, else CCI_ENOBUFS. A server that sends more is not
  *                                   understood: CCI_ETIMEDOUT
  * CCI_NO_ERRNO          the statuses that errno.h has names for get the numbers that Linux gives them. This is so by
- *                       itself for AVR, whose errno.h has one number for all, and where there is no errno.h
+ *                       itself where there is no errno.h, for AVR, whose errno.h has one number for all, and for
+ *                       WebAssembly, where some have the numbers of other statuses
  * CCI_TINY              for the smallest: another engine (>>tiny) behind the same functions, with a fifth of the code.
  *                       Endpoints on a link of the program as with CCI_SMALL, whose other macros mean nothing here;
  *                       CCI_NO_RMA does. All memory is static: nothing is ever allocated, and of cci_setup() only
@@ -348,8 +349,8 @@
 #define _GNU_SOURCE 1
 #endif
 
-/* a C library without errno.h, or, as for AVR, with one number for all */
-#if defined(__AVR__) && !defined(CCI_NO_ERRNO)
+/* a C library without errno.h, or with numbers that don't do: AVR's are all one, some of WebAssembly's are statuses */
+#if (defined(__AVR__) || defined(__wasm__)) && !defined(CCI_NO_ERRNO)
 #define CCI_NO_ERRNO
 #elif defined(__has_include)
 #if !__has_include(<errno.h>)
@@ -370,6 +371,10 @@
 
 #if (defined(CCI_SMALL) || defined(CCI_TINY)) && !defined(CCI_NO_NAMES)
 #define CCI_NO_NAMES
+#endif
+/* WebAssembly has threads where the compiler is asked for them */
+#if defined(__wasm__) && !defined(_REENTRANT) && !defined(CCI_NO_THREADS)
+#define CCI_NO_THREADS
 #endif
 #ifdef CCI_SMALL
 #ifndef CCI_NO_THREADS
@@ -492,7 +497,7 @@
 #define CCI_WINDOWS 0
 #endif
 
-#if CCI_POSIX
+#if CCI_POSIX || defined(__wasi__)
 #include <sys/time.h> /* struct timeval */
 #include <sys/uio.h>  /* struct iovec */
 #else
@@ -16065,10 +16070,15 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 
 #include <stdlib.h>
 #include <string.h>
+#if !defined(CCI_NO_ERRNO) || !defined(CCI_NO_STDIO) || CCI_POSIX
+#include <errno.h>
+#define CCI__HAS_ERRNO
+#endif
 #ifndef CCI_NO_STDIO
 #include <stdio.h>
 #endif
 #if CCI_POSIX
+#include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -16080,12 +16090,24 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #pragma comment(lib, "bcrypt")
 #endif
 #endif
-#if defined(__linux__)
-#include <sys/random.h>
-#ifndef CCI_NO_NAMES
+#if defined(__linux__) && !defined(CCI_NO_NAMES)
 #include <sys/socket.h>
 #include <sys/un.h>
 #endif
+/* C libraries have it since glibc 2.25 and Android 9. */
+#if defined(__GLIBC__)
+#define CCI__HAS_GETRANDOM (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 25))
+#elif defined(__ANDROID__)
+#define CCI__HAS_GETRANDOM (__ANDROID_API__ >= 28)
+#elif defined(__linux__)
+#define CCI__HAS_GETRANDOM 1
+#else
+#define CCI__HAS_GETRANDOM 0
+#endif
+#if CCI__HAS_GETRANDOM
+#include <sys/random.h>
+#elif defined(__wasi__)
+#include <unistd.h>
 #endif
 
 #ifdef __cplusplus
@@ -16374,26 +16396,33 @@ static void cci__forget_names(void) {
 /* ---- services -------------------------------------------------------------------------------------------------- */
 
 CCI_API int cci_status_of_errno(int error) {
+#ifdef CCI__HAS_ERRNO
     switch (error) {
-    case EINVAL:
-    case ETIMEDOUT:
-    case ENOMEM:
-    case ENODEV:
-    case ENETDOWN:
-    case EBUSY:
-    case ERANGE:
-    case EAGAIN:
-    case ENOBUFS:
-    case EMSGSIZE:
-    case ENOMSG:
-    case EADDRNOTAVAIL:
-    case ECONNREFUSED: return error; /* these statuses have the numbers of what they are named after */
+#define CCI__SAME(name)                                                                                                \
+    case name: return CCI_##name;
+        CCI__SAME(EINVAL)
+        CCI__SAME(ETIMEDOUT)
+        CCI__SAME(ENOMEM)
+        CCI__SAME(ENODEV)
+        CCI__SAME(ENETDOWN)
+        CCI__SAME(EBUSY)
+        CCI__SAME(ERANGE)
+        CCI__SAME(EAGAIN)
+        CCI__SAME(ENOBUFS)
+        CCI__SAME(EMSGSIZE)
+        CCI__SAME(ENOMSG)
+        CCI__SAME(EADDRNOTAVAIL)
+        CCI__SAME(ECONNREFUSED)
+#undef CCI__SAME
     case ENOENT: return CCI_ERR_NOT_FOUND;
     case EMFILE:
     case ENFILE: return CCI_ENOMEM;
     case EADDRINUSE: return CCI_EBUSY;
-    default: return CCI_ERROR;
+    default: break;
     }
+#endif
+    (void)error;
+    return CCI_ERROR;
 }
 
 CCI_API void *cci_alloc(size_t size) {
@@ -16441,11 +16470,26 @@ CCI_API void cci_log(int level, const char *text) {
     if (cci__core.log_level == 0 || cci_log_wants(level)) CCI_LOG(level, text);
 }
 
+#if CCI_POSIX
+/* Gives how many bytes are missing. */
+static size_t cci__read_all(int fd, uint8_t *at, size_t count) {
+    ssize_t got = 1;
+    while (count > 0 && got != 0) {
+        got = read(fd, at, count);
+        if (got < 0 && errno != EINTR) break;
+        if (got < 0) continue;
+        at += got;
+        count -= (size_t)got;
+    }
+    return count;
+}
+#endif
+
 CCI_API int cci_random(void *bytes, size_t count) {
     uint8_t *at = (uint8_t *)bytes;
     if (cci__core.setup.random != NULL)
         return cci__core.setup.random(cci__core.setup.user, bytes, count) == 0 ? CCI_SUCCESS : CCI_ERROR;
-#if defined(__linux__)
+#if CCI__HAS_GETRANDOM
     while (count > 0) {
         ssize_t got = getrandom(at, count, 0);
         if (got < 0 && errno == EINTR) continue;
@@ -16454,13 +16498,20 @@ CCI_API int cci_random(void *bytes, size_t count) {
         count -= (size_t)got;
     }
 #endif
-#if CCI_POSIX && !defined(CCI_NO_STDIO)
+#if CCI_POSIX
     if (count > 0) {
-        FILE *file = fopen("/dev/urandom", "rb");
-        if (file != NULL) {
-            count -= fread(at, 1, count, file);
-            fclose(file);
+        int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+        if (fd >= 0) {
+            count = cci__read_all(fd, at, count);
+            (void)close(fd);
         }
+    }
+#elif defined(__wasi__)
+    while (count > 0) {
+        size_t part = count > 256 ? 256 : count;
+        if (getentropy(at, part) != 0) break;
+        at += part;
+        count -= part;
     }
 #endif
 #if CCI_WINDOWS

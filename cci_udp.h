@@ -2916,12 +2916,12 @@ static void cci__udp_count_company(cci__udp_link *l, cci__udp_socket *s, int got
  * stay. */
 static void cci__udp_came(cci__udp_link *l, const cci__udp_socket *s, cci_link_rx_t *rx, const struct msghdr *h,
                           size_t length) {
-    const uint8_t *at = (const uint8_t *)h->msg_control;
+    uint8_t *at = (uint8_t *)h->msg_control;
     size_t left = h->msg_controllen;
     uint32_t segment = 0, codepoint = 0;
     /* Each tells a byte or an int, which take the same room. */
     for (; left >= CMSG_SPACE(sizeof(int)); at += CMSG_SPACE(sizeof(int)), left -= CMSG_SPACE(sizeof(int))) {
-        const struct cmsghdr *c = (const struct cmsghdr *)(const void *)at;
+        struct cmsghdr *c = (struct cmsghdr *)(void *)at; /* without const for NetBSD, in C++ */
         int value;
         if (c->cmsg_level == IPPROTO_IP) {
             codepoint = *CMSG_DATA(c); /* IP_TOS */

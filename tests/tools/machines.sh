@@ -113,3 +113,113 @@ windows() {
     rm -rf "$WINEPREFIX"
     unset WINEPREFIX WINEDEBUG WINEDLLOVERRIDES
 }
+
+# web_compiles NAME COMMAND...: the core for WebAssembly, in two languages, with warnings as errors.
+web_compiles() {
+    web_by=$1
+    shift
+    for language in 'c -std=c99' 'c++ -std=c++11 -fno-exceptions'; do
+        # shellcheck disable=SC2086
+        check "$web_by warns: $language" "$@" -x $language $warnings -I. -O1 -DCCI_IMPLEMENTATION= -c -o "$out/web.o" "$out/use/core.c"
+    done
+}
+
+# WebAssembly: clang with the C library of WASI, and Emscripten, compile the core and tests that bring their own links; node runs them.
+# Neither has sockets that cci_udp.h could use.
+webassembly() {
+    has node || { skip 'there is no node' && return; }
+    wasi='clang --target=wasm32-wasi --sysroot=/usr -nostdlibinc -isystem /usr/include/wasm32-wasi'
+    # shellcheck disable=SC2086
+    if ! works_elsewhere $wasi -o "$out/probe.wasm"; then skip 'clang, lld, or the library of WASI is missing'
+    else webassembly_wasi
+    fi
+    if ! works_elsewhere emcc -o "$out/probe.js"; then skip 'there is no emscripten'
+    else webassembly_emscripten
+    fi
+}
+
+# works_elsewhere COMPILER...: it makes a program.
+works_elsewhere() {
+    echo 'int main(void) { return 0; }' >"$out/probe.c"
+    "$@" "$out/probe.c" 2>/dev/null
+}
+
+# Programs that need nothing of POSIX but its clock.
+webassembly_wasi() {
+    web_compiles WASI $wasi
+    runner='node --no-warnings tests/support/wasi/run.mjs'
+    for unit in base evq conn rma stats status sleep tiny deadline deadline_small deadline_tiny; do
+        # shellcheck disable=SC2086
+        $wasi -std=gnu11 -O1 -isystem tests/support/wasi -Itests/support/elsewhere -I. \
+            -o "$out/test_$unit.wasm" "tests/unit/test_$unit.c" ||
+            { fail "test_$unit.c does not compile for WASI" && continue; }
+        run "test_$unit.wasm"
+    done
+    runner=''
+}
+
+# Its loader takes node's fetch() for a browser's.
+webassembly_emscripten() {
+    web_compiles Emscripten emcc
+    runner='node --no-experimental-fetch'
+    for source in tests/unit/test_dgram.c tests/unit/test_core.c tests/conformance/conformance.c; do
+        unit=$(basename "$source" .c)
+        emcc -std=gnu11 -O1 -sSUPPORT_LONGJMP=1 -sALLOW_MEMORY_GROWTH=1 -sEXIT_RUNTIME=1 \
+            -Itests/support/elsewhere -I. -o "$out/$unit.js" "$source" ||
+            { fail "$source does not compile with Emscripten" && continue; }
+        case $unit in
+        conformance) run "$unit.js" sim ;;
+        *) run "$unit.js" ;;
+        esac
+    done
+    runner=''
+}
+
+# Other systems: zig brings their headers and libraries (tests/support/deps.sh gets it). What it makes is not run but for Linux
+# with a C library of 2012.
+systems() {
+    zig=build/zig/node_modules/.bin/zig
+    [ ! -x "$zig" ] || zig=$PWD/$zig
+    has "$zig" || zig=zig
+    if has "$zig"; then
+        export ZIG_GLOBAL_CACHE_DIR="$PWD/build/zig/cache" ZIG_LOCAL_CACHE_DIR="$PWD/build/zig/cache"
+        for system in aarch64-macos x86_64-freebsd x86_64-openbsd x86_64-netbsd; do
+            system_compiles $system "$zig cc -target $system"
+        done
+        old_library
+        unset ZIG_GLOBAL_CACHE_DIR ZIG_LOCAL_CACHE_DIR
+    else skip 'there is no zig: macOS, FreeBSD, OpenBSD, NetBSD and old C libraries are not compiled for'
+    fi
+    ndk=$(echo "${ANDROID_NDK_HOME:-/nowhere}"/toolchains/llvm/prebuilt/*/bin/aarch64-linux-android28-clang)
+    if has "$ndk"; then system_compiles android "$ndk"
+    else skip 'there is no Android NDK (ANDROID_NDK_HOME): no package has it'
+    fi
+}
+
+# system_compiles NAME COMPILER: all headers in two languages, a large program, and a whole one.
+system_compiles() {
+    for language in 'c -std=c99' 'c++ -std=c++11'; do
+        # shellcheck disable=SC2086
+        check "$1: $language" $2 -x $language $warnings -I. -DCCI_IMPLEMENTATION= -O0 -c -o "$out/system.o" "$out/use/everything.c"
+    done
+    # shellcheck disable=SC2086
+    check "$1: examples/cci_cp.c" $2 -std=c99 $warnings -I. -O0 -c -o "$out/system.o" examples/cci_cp.c
+    case $1 in *openbsd | *netbsd) return ;; esac # each C library that is linked with is made first, in ten seconds
+    # shellcheck disable=SC2086
+    check "$1: hello.c does not link" $2 -std=c99 -I. -O0 -o "$out/system" examples/hello.c -pthread
+}
+
+# A C library without getrandom(): numbers come from /dev/urandom.
+old_library() {
+    if "$zig" cc -target x86_64-linux-gnu.2.17 -std=gnu11 -O1 -Itests/support/elsewhere -I. -o "$out/test_core-old" \
+        tests/unit/test_core.c -pthread; then run test_core-old
+    else fail 'test_core.c does not compile for an old C library'
+    fi
+    "$zig" cc -target x86_64-linux-gnu.2.17 -I. -o "$out/hello-old" examples/hello.c -pthread ||
+        fail 'hello.c does not compile for an old C library'
+    check 'an old C library is asked for getrandom()' sh -c '! nm -D "$1" | grep -q getrandom' - "$out/hello-old"
+    "$cc" -std=c99 -I. -o "$out/hello-here" examples/hello.c -pthread
+    serve hello-old "$out/hello-old" || return
+    check 'no answer from a program with an old C library' status_of 0 "$out/hello-here" "$uri"
+    end_server
+}

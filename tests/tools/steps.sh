@@ -58,6 +58,8 @@ tools_late_steps() {
     step portability portability
     patience=300
     step windows windows
+    step webassembly webassembly
+    step systems systems
     step packages counted sh tests/tools/packages.sh
     step strangers strangers
     # It leaves out what takes minutes: make analyze has it.

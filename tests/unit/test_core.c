@@ -529,6 +529,9 @@ static void without_a_hook_errors_and_warnings_go_to_stderr_and_nothing_else_doe
     ssize_t length;
     int ends[2], kept = dup(2);
     (void)state;
+#ifdef __wasm__
+    skip(); /* a descriptor can't take another's place there */
+#endif
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(cci_setup(NULL), CCI_SUCCESS);
     fflush(stderr);
@@ -1076,11 +1079,18 @@ static void no_errno_of_the_system_is_taken_for_a_status(void **state) {
         assert_int_not_equal(status, CCI_SUCCESS);
         assert_non_null(cci_strerror(NULL, (cci_status_t)status));
         assert_logged(strerror(error));
+#ifdef CCI_NO_ERRNO
+        assert_true(status != CCI_ERR_DEVICE_DEAD && status != CCI_ERR_RMA_OP && status != CCI_ERR_NOT_IMPLEMENTED);
+#else
         /* what has a status of its own, and the three that come near one; all others are a generic error */
         if (status != CCI_ERROR && status != error)
             assert_true(error == ENOENT || error == EMFILE || error == ENFILE || error == EADDRINUSE);
         assert_true(status != error || status > CCI_ERR_NOT_FOUND || error == EPERM);
+#endif
     }
+    assert_int_equal(cci_status_of_errno(EAGAIN), CCI_EAGAIN);
+    assert_int_equal(cci_status_of_errno(EADDRNOTAVAIL), CCI_EADDRNOTAVAIL);
+    assert_int_equal(cci_status_of_errno(ECONNREFUSED), CCI_ECONNREFUSED);
     assert_int_equal(cci_status_of_errno(ENOENT), CCI_ERR_NOT_FOUND);
     assert_int_equal(cci_status_of_errno(EPERM), CCI_ERROR);
     assert_int_equal(cci_status_of_errno(EACCES), CCI_ERROR);
