@@ -1394,6 +1394,15 @@ typedef const char *(*cci_take_key_t)(void *user, int index, const char *key, co
 CCI_API int cci_take_keys(const cci_transport_t *self, const char *const *keys, cci_take_key_t take, void *user,
                           int *bad_key, char *why, size_t why_size);
 
+#ifndef CCI_SMALL
+/* Makes a datagram endpoint beside `of`, which is this header's own kind of endpoint: connections that it opens are the
+ * program's as connections of `of`, and what peers access is `regions`, which `of` changes under both locks, its own
+ * first. The indices of its connections begin with CCI__CONN_MOST, as the link has to say. `of` hands on the calls. */
+struct cci_rma_region;
+CCI_API int cci_dgram_beside(const cci_transport_t *transport, cci_endpoint_base_t *of, struct cci_rma_region *regions,
+                             uint32_t region_count, cci_endpoint_base_t **beside, cci_os_handle_t *fd);
+#endif
+
 /* "scheme://address", for a program to free(). CCI_ENOMEM. */
 CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
 #endif
@@ -10652,6 +10661,11 @@ typedef struct cci__engine {
 typedef struct cci__endpoint {
     cci_endpoint_base_t api; /* first */
     const cci__engine_t *engine;
+#ifndef CCI_SMALL
+    /* whose connections go over datagrams and are the program's as this one's; as whose this one's are the program's:
+     * itself, both, but with cci_dgram_beside() */
+    struct cci__endpoint *datagrams, *face;
+#endif
     int has_fd;          /* the program has an OS handle */
     uint32_t event_mask; /* CCI_OPT_ENDPT_EVENT_MASK */
     uint64_t now_ns;     /* the clock, as the engine has read it last */
@@ -10734,8 +10748,13 @@ CCI__UNUSED static void cci__endpoint_unlock(cci__endpoint_t *ep) {
 #endif
 }
 
+/* The endpoint whose engine has a connection. */
 CCI__UNUSED static cci__endpoint_t *cci__conn_endpoint(const struct cci_connection *connection) {
-    return (cci__endpoint_t *)(void *)(uintptr_t)connection->endpoint;
+    cci__endpoint_t *ep = (cci__endpoint_t *)(void *)(uintptr_t)connection->endpoint;
+#ifndef CCI_SMALL
+    if (((const cci_conn_t *)(const void *)connection)->index >= CCI__CONN_MOST) return ep->datagrams;
+#endif
+    return ep;
 }
 
 CCI__UNUSED static inline int cci__conn_is_reliable(const cci_conn_t *conn) {
@@ -10756,6 +10775,9 @@ CCI__UNUSED static uint64_t cci__timeout_ns(const struct timeval *timeout) {
 CCI__UNUSED static void cci__endpoint_init(cci__endpoint_t *ep, const cci__engine_t *engine, cci_device_t *device,
                                            int has_fd) {
     ep->engine = engine;
+#ifndef CCI_SMALL
+    ep->datagrams = ep->face = ep;
+#endif
     ep->api.pub.device = device;
     ep->has_fd = has_fd;
     ep->os_handle.armed_ns = CCI__NEVER;
@@ -11778,7 +11800,11 @@ static inline void cci__dgram_unlock(cci__dgram_t *ep) {
 }
 
 static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
+#ifdef CCI_SMALL
     return (cci__dgram_t *)(void *)(uintptr_t)conn->conn.pub.endpoint;
+#else
+    return (cci__dgram_t *)(void *)((cci__endpoint_t *)(void *)(uintptr_t)conn->conn.pub.endpoint)->datagrams;
+#endif
 }
 
 #ifndef CCI_NO_STATS
@@ -12885,7 +12911,11 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     cci__dconn_t *conn;
     if (!made && (!cci__dgram_grow(ep) || (made = cci_conn_open(&ep->base.conns)) == NULL)) return NULL;
     conn = (cci__dconn_t *)(void *)made;
+#ifdef CCI_SMALL
     made->pub.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
+#else
+    made->pub.endpoint = (cci_endpoint_t *)&ep->base.face->api.pub;
+#endif
     made->pub.attribute = attribute;
     made->pub.context = context;
     made->pub.max_send_size = ep->base.max_send_size;
@@ -14963,6 +14993,23 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
 #endif
     return CCI_SUCCESS;
 }
+
+#ifndef CCI_SMALL
+CCI_API int cci_dgram_beside(const cci_transport_t *transport, cci_endpoint_base_t *of, struct cci_rma_region *regions,
+                             uint32_t region_count, cci_endpoint_base_t **beside, cci_os_handle_t *fd) {
+    cci__endpoint_t *face = (cci__endpoint_t *)(void *)of;
+    int status = cci_dgram_create(transport, (cci_device_t *)(uintptr_t)of->pub.device, NULL, 0, beside, fd);
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)*beside;
+    if (status != CCI_SUCCESS) return status;
+    cci__dgram_lock(ep); /* its thread may be at work */
+    ep->base.face = face;
+    face->datagrams = &ep->base;
+    ep->rma.regions = regions;
+    ep->rma.region_count = region_count;
+    cci__dgram_unlock(ep);
+    return CCI_SUCCESS;
+}
+#endif
 
 /* Sends what a connection owes: a peer's last message is complete when it is acknowledged. */
 static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {

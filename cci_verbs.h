@@ -35,6 +35,7 @@
  *     >>verbs-rc-progress time, rounds of work, waiting
  *     >>verbs-rc-endpoint making and ending an endpoint
  *     >>verbs-rc-calls    the operations
+ *     >>verbs-auto        mode = auto: connections over datagrams beside those with queue pairs
  *     >>verbs-table       the table
  *     >>verbs-license
  */
@@ -72,9 +73,10 @@
  *     key             unit, range                 default     meaning
  *     device          name                        -           the RDMA device; without it the fastest active port
  *     port            1 to 254                    first       the device's port; without it the first active one
- *     mode            rc or ud                    rc          rc: a reliable connected queue pair for each peer, RDMA
+ *     mode            rc, ud or auto              rc          rc: a reliable connected queue pair for each peer, RDMA
  *                                                             by the hardware. ud: one unreliable datagram queue pair
- *                                                             for all peers, under cci.h's own reliability
+ *                                                             for all peers, under cci.h's own reliability. auto: rc
+ *                                                             for so many, then ud (see MODE AUTO)
  *     ip              IPv4 or IPv6 address        -           the port that has this address (InfiniBand: whose IPoIB
  *                                                             interface has it)
  *     interface       name                        -           the port and address of this network interface
@@ -117,7 +119,7 @@
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a
  *                                                             sign of life; after as long again without one the
  *                                                             connection ends; 0: never
- *   for mode = rc alone:
+ *   for mode = rc and auto alone:
  *     rc_depth        16 to 16384                 63          work requests that a queue pair can be given at once:
  *                                                             most of what a connection costs
  *     srq_depth       16 to 32768                 4096        receive buffers that the hardware can be given
@@ -130,6 +132,8 @@
  *     setups          0 to 32                     2           queue pairs that are made at once, by as many threads
  *                                                             of the endpoint (see MODE RC). 0: the program's calls
  *                                                             make them, one after the other
+ *     rc_connections  0 to 1048576                1024        mode auto: connections that an endpoint may have before
+ *                                                             new ones go over datagrams
  *     on_demand       0 or 1                      0           1: memory that is registered is not pinned, where the
  *                                                             adapter can fetch pages when it needs them (on-demand
  *                                                             paging); else registering is CCI_ERR_NOT_IMPLEMENTED
@@ -204,6 +208,16 @@
  * active MTU of its port. Mode ud tells all of paths. In mode rc a path is suspended when the hardware has repeated a
  * packet as often as it does, or when the peer has not answered three questions: about work that stands still, or about
  * a new queue pair. It is resumed when the peer is heard, or the new queue pair joined. Its MTU never changes.
+ *
+ * MODE AUTO. Adapters keep the state of some hundred or thousand queue pairs near at hand, and fetch that of others.
+ * An endpoint with mode = auto is one of mode rc and one of mode ud together, at one address. A new reliable connection
+ * has a queue pair while both sides have fewer connections than their `rc_connections` say, without those that go over
+ * datagrams; beyond that it goes over datagrams, if both sides have mode auto. It keeps its kind until its end, and its
+ * capabilities tell which: CCI_CAN_RMA_HARDWARE. Both can do the same, and an RMA handle is good for either, but one of
+ * a GPU's memory for connections with queue pairs alone. Events of connections of different kinds have no order.
+ *   The endpoint pins what an endpoint of each mode pins, and has the buffers of both. A blocking call works for
+ * connections of its own kind alone; with progress = thread the others go on meanwhile. UU and multicast are as in mode
+ * rc. A program's own encryption is used over datagrams alone, so the log warns.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
  * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: all that is
@@ -625,6 +639,7 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_FLOW_VARIES UINT32_MAX
 #define CCI__VERBS_SETUPS 2u /* queue pairs that are made at once; so many firmware commands do not queue up */
 #define CCI__VERBS_SETUPS_MOST 32u
+#define CCI__VERBS_RC_CONNECTIONS 1024u /* of mode auto, before others go over datagrams */
 
 enum { CCI__VERBS_RC, CCI__VERBS_UD };
 
@@ -632,7 +647,7 @@ enum { CCI__VERBS_RC, CCI__VERBS_UD };
  * cci_device_desc_t.data. */
 typedef struct cci__verbs_device {
     char name[CCI__VERBS_NAME]; /* key `device`, or ""            */
-    char congestion[24];        /* or ""                          */
+    char congestion[16];        /* or ""                          */
     char interface_name[16];    /* key `interface`, or ""         */
     uint8_t ip[16];             /* key `ip`                       */
     uint32_t qkey, address_handles, send_buf_count, recv_buf_count, memory_bytes, send_timeout_us;
@@ -649,12 +664,14 @@ typedef struct cci__verbs_device {
     uint8_t ip_family; /* 0, 4 or 6 */
     uint8_t traffic_class, service_level, hop_limit;
     uint8_t mode;
+    uint8_t is_auto; /* with mode rc: key `mode` is auto */
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc */
     uint8_t relaxed_ordering, on_demand;
     uint8_t setups;
-    uint16_t moderation_us; /* 0: completions ring at once         */
-    uint8_t state;          /* CCI__VERBS_UNSEEN and so on */
+    uint32_t rc_connections; /* with is_auto: from so many on, new ones go over datagrams */
+    uint16_t moderation_us;  /* 0: completions ring at once         */
+    uint8_t state;           /* CCI__VERBS_UNSEEN and so on */
 } cci__verbs_device;
 
 /* A device that was never there; one that has been described; one that lacks something. */
@@ -802,6 +819,7 @@ typedef struct cci__verbs_link {
     uint64_t repaired_ns;
     uint64_t now_ns; /* when the clock was read last */
     /* waiting */
+    int is_beside; /* it has neither name nor service: another endpoint's does */
     int wants_handle;
     int is_armed, more_is_armed;
     unsigned unacked, more_unacked;
@@ -1371,6 +1389,7 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     d->address_handles = CCI__VERBS_HANDLES;
     d->relaxed_ordering = 1;
     d->setups = CCI__VERBS_SETUPS;
+    d->rc_connections = CCI__VERBS_RC_CONNECTIONS;
     d->moderation_us = CCI__VERBS_MODERATION_US;
     d->ack_timeout = 14;
     d->retry_count = 6;
@@ -1395,7 +1414,10 @@ static void cci__verbs_make_info(const cci__verbs_device *d, const cci__verbs_po
     snprintf(cci__verbs_info, sizeof cci__verbs_info, "%s port %u: %s, %s%s%s, MTU %lu, %lu Mbit/s, mode %s%s%s%s",
              port->device, (unsigned)port->number, kinds[port->gid_kind], address,
              port->interface_name[0] ? " on " : "", port->interface_name, (unsigned long)cci__verbs_mtu(d, port),
-             (unsigned long)(port->rate / 1000000u), d->mode == CCI__VERBS_UD ? "ud" : "rc",
+             (unsigned long)(port->rate / 1000000u),
+             d->mode == CCI__VERBS_UD ? "ud"
+             : d->is_auto             ? "auto"
+                                      : "rc",
              port->is_active ? "" : ", down", port->lacks ? ": " : "", port->lacks ? port->lacks : "");
 }
 
@@ -1518,12 +1540,19 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"on_demand", 0, 1, CCI__VERBS_KEY(on_demand)},
     {"setups", 0, CCI__VERBS_SETUPS_MOST, CCI__VERBS_KEY(setups)},
     {"moderation", 0, 1000, CCI__VERBS_KEY(moderation_us)},
+    {"rc_connections", 0, 1u << 20, CCI__VERBS_KEY(rc_connections)},
 };
 
 /* One of two words; 0 when it is neither. */
 static int cci__verbs_parse_choice(const char *text, const char *zero, const char *one, uint8_t *choice) {
     *choice = strcmp(text, one) == 0;
     return *choice || strcmp(text, zero) == 0;
+}
+
+/* The mode, of which `auto` is one kind of rc. */
+static int cci__verbs_parse_mode(const char *text, cci__verbs_device *d) {
+    d->is_auto = strcmp(text, "auto") == 0;
+    return cci__verbs_parse_choice(d->is_auto ? "rc" : text, "rc", "ud", &d->mode);
 }
 
 static int cci__verbs_parse_mtu(const char *text, uint16_t *mtu) {
@@ -1586,7 +1615,7 @@ static const char *cci__verbs_take_key(void *device, int index, const char *key,
                    : "the name of an interface (1 to 15 characters)";
     if (strcmp(key, "ip") == 0) return cci__verbs_parse_ip(value, d) ? NULL : "an IPv4 or IPv6 address";
     if (strcmp(key, "mtu") == 0) return cci__verbs_parse_mtu(value, &d->mtu) ? NULL : "256, 512, 1024, 2048 or 4096";
-    if (strcmp(key, "mode") == 0) return cci__verbs_parse_choice(value, "rc", "ud", &d->mode) ? NULL : "rc or ud";
+    if (strcmp(key, "mode") == 0) return cci__verbs_parse_mode(value, d) ? NULL : "rc or ud or auto";
     if (strcmp(key, "progress") == 0)
         return cci__verbs_parse_choice(value, "poll", "thread", &d->progress_thread) ? NULL : "thread or poll";
     if (strcmp(key, "congestion") == 0)
@@ -3234,7 +3263,7 @@ static int cci__verbs_start(cci__verbs_link *l, const char *service) {
     l->is_up = 1;
     l->mtu = cci__verbs_mtu(&l->device, &l->port);
     if (cci_random(l->key, sizeof l->key) != CCI_SUCCESS) return CCI_ERROR;
-    status = cci__verbs_open_socket(l, service);
+    status = l->is_beside ? (int)CCI_SUCCESS : cci__verbs_open_socket(l, service);
     if (status != CCI_SUCCESS) return status;
     l->context = cci__verbs_open_context(l->port.device);
     if (!l->context || !cci__verbs_fit(l)) return CCI_ENODEV;
@@ -3276,13 +3305,20 @@ static void cci__verbs_tell(const cci__verbs_link *l, cci_link_info_t *info) {
     info->state = &l->state;
 }
 
-static int cci__verbs_open(cci_device_t *device, const char *service, int want_os_handle, void **link,
-                           cci_link_info_t *info) {
+/* Opens the link of an endpoint, or of the one beside an endpoint of mode auto. */
+static int cci__verbs_open_as(cci_device_t *device, const char *service, int want_os_handle, void **link,
+                              cci_link_info_t *info, int is_beside) {
     cci__verbs_link *l = (cci__verbs_link *)cci_alloc(sizeof *l);
     int status;
     if (!l) return CCI_ENOMEM;
     memset(l, 0, sizeof *l);
     memcpy(&l->device, cci_device_data(device), sizeof l->device);
+    l->is_beside = is_beside;
+    if (is_beside) {
+        l->device.mode = CCI__VERBS_UD;
+        if (!l->device.max_send_size) l->device.max_send_size = CCI__VERBS_RC_MESSAGE; /* the same for both */
+        info->index_base = CCI__CONN_MOST;
+    }
     l->socket = l->group_socket = -1;
     l->wants_handle = want_os_handle;
     cci__verbs_waiter_init(l);
@@ -3302,12 +3338,25 @@ static int cci__verbs_open(cci_device_t *device, const char *service, int want_o
     return CCI_SUCCESS;
 }
 
-static const cci_link_t cci__verbs_link_table = {
-    CCI_LINK_VERSION,      cci__verbs_open,     cci__verbs_close,   cci__verbs_send,
-    cci__verbs_receive,    cci__verbs_now,      cci__verbs_resolve, cci__verbs_address,
-    cci__verbs_group_call, cci__verbs_is_group, cci__verbs_wait,    cci__verbs_wake,
-    cci__verbs_arm,        cci__verbs_up,       cci__verbs_text,    cci__verbs_prefix,
-};
+static int cci__verbs_open(cci_device_t *device, const char *service, int want_os_handle, void **link,
+                           cci_link_info_t *info) {
+    return cci__verbs_open_as(device, service, want_os_handle, link, info, 0);
+}
+
+static int cci__verbs_open_beside(cci_device_t *device, const char *service, int want_os_handle, void **link,
+                                  cci_link_info_t *info) {
+    return cci__verbs_open_as(device, service, want_os_handle, link, info, 1);
+}
+
+#define CCI__VERBS_LINK_TABLE(open)                                                                                    \
+    {                                                                                                                  \
+        CCI_LINK_VERSION, open, cci__verbs_close, cci__verbs_send, cci__verbs_receive, cci__verbs_now,                 \
+            cci__verbs_resolve, cci__verbs_address, cci__verbs_group_call, cci__verbs_is_group, cci__verbs_wait,       \
+            cci__verbs_wake, cci__verbs_arm, cci__verbs_up, cci__verbs_text, cci__verbs_prefix                         \
+    }
+
+static const cci_link_t cci__verbs_link_table = CCI__VERBS_LINK_TABLE(cci__verbs_open);
+static const cci_link_t cci__verbs_beside_table = CCI__VERBS_LINK_TABLE(cci__verbs_open_beside);
 
 /* ==================================================================================================================
  * >>verbs-rc
@@ -3421,6 +3470,9 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_STUCK 16u   /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_PKT_ATOMIC 33u
+#define CCI__RC_PKT_ELSEWHERE 34u
+#define CCI__RC_ASKS_EITHER 64u     /* flags of a REQUEST: either kind of connection will do; */
+#define CCI__RC_ASKS_DATAGRAMS 128u /* the client has as many with queue pairs as it may have */
 #define CCI__RC_STATE_SIZE 40u
 #define CCI__RC_URI 160u                    /* bytes of a peer's URI */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
@@ -3444,6 +3496,7 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM, CCI__RC_ATOM
 #define CCI__RC_RESOLVING 8u
 #define CCI__RC_AWAITING 16u /* client: accepted; the peer has not said that it has joined */
 #define CCI__RC_FLUSHING 32u /* a work request of this epoch has failed: none behind it has succeeded */
+#define CCI__RC_BEYOND 64u   /* client, mode auto: when it began there were as many connections as may have pairs */
 
 /* More flags of a connection. */
 #define CCI__RC_UNTOLD 1u    /* broken: the program is to have an event about it */
@@ -3646,9 +3699,11 @@ typedef struct cci__rc {
     uint32_t datagram_qp;  /* number of the link's queue pair, as peers know it */
     uint16_t datagram_lid; /* and its port's LID */
     int is_broken;
-    int sleeps;    /* somebody may: the program on the OS handle, or the helper thread */
-    int refuses;   /* receive buffers were not taken, and the log says so */
-    int may_relax; /* memory is registered for relaxed ordering; read and written without the lock */
+    int sleeps;       /* somebody may: the program on the OS handle, or the helper thread */
+    int refuses;      /* receive buffers were not taken, and the log says so */
+    int send_fd;      /* mode auto: what CCI_OPT_ENDPT_SEND_FD gave; -1: nothing yet */
+    int looks_beside; /* mode auto: whose events are taken first, in turns; read and written without the lock */
+    int may_relax;    /* memory is registered for relaxed ordering; read and written without the lock */
     cci__rc_setup *setups, **setups_tail; /* in line, the oldest first */
     uint32_t setups_waiting, setups_running;
     uint32_t pairs; /* queue pairs of connections */
@@ -3669,6 +3724,22 @@ static inline void cci__rc_unlock(cci__rc *ep) {
 
 static cci__rc *cci__rc_of(const cci__rc_conn *conn) {
     return (cci__rc *)(uintptr_t)conn->conn.pub.endpoint;
+}
+
+/* Mode auto: there is an endpoint beside this one, for connections over datagrams. */
+static int cci__rc_is_auto(const cci__rc *ep) {
+    return ep->base.datagrams != &ep->base;
+}
+
+/* ... which asks for a connection. Its lock is always taken behind this one's. */
+static int cci__rc_connect_beside(cci__endpoint_t *beside, const cci__connect_t *call) {
+    int status;
+    cci__endpoint_lock(beside);
+    beside->now_ns = beside->engine->clock(beside);
+    status = beside->is_dead ? (int)CCI_ERR_DEVICE_DEAD : beside->engine->connect(beside, call);
+    beside->engine->arm(beside);
+    cci__endpoint_unlock(beside);
+    return status;
 }
 
 /* Bytes that the endpoint pins, with its connections' queue pairs and what was added to its buffers. */
@@ -5262,14 +5333,22 @@ static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn) {
 
 /* ---- packets out ---- */
 
+/* In mode auto: what a client's request says of connections over datagrams. */
+static uint8_t cci__rc_asks(const cci__rc *ep, const cci__rc_conn *conn) {
+    if (!cci__rc_is_auto(ep) || !cci__conn_is_reliable(&conn->conn)) return 0;
+    return conn->conn.flags & CCI__RC_BEYOND ? CCI__RC_ASKS_EITHER | CCI__RC_ASKS_DATAGRAMS : CCI__RC_ASKS_EITHER;
+}
+
 static void cci__rc_send_request(cci__rc *ep, cci__rc_conn *conn) {
     const cci_conn_pending_t *pending = conn->in.asked;
     cci_conn_request_t piece;
     uint8_t bytes[CCI__CONN_HEAD];
     uint32_t size;
     memset(&piece, 0, sizeof piece);
-    while ((size = cci_conn_output_request(&ep->base.conns, &conn->conn, pending, &piece, bytes)) > 0)
+    while ((size = cci_conn_output_request(&ep->base.conns, &conn->conn, pending, &piece, bytes)) > 0) {
+        bytes[3] |= cci__rc_asks(ep, conn);
         cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size, piece.data, piece.length);
+    }
 }
 
 /* Sends a CLOSE as soon as it is its turn. */
@@ -5355,12 +5434,32 @@ static const char *cci__rc_refusal(const cci__rc *ep, const cci_conn_packet_t *i
     return NULL;
 }
 
+/* Mode auto: does a client that takes either go over datagrams, as one of both has its number of queue pairs? */
+static int cci__rc_sends_elsewhere(const cci__rc *ep, const cci_conn_packet_t *in) {
+    uint8_t asks = in->bytes[3];
+    return cci__rc_is_auto(ep) && (asks & CCI__RC_ASKS_EITHER) &&
+           ((asks & CCI__RC_ASKS_DATAGRAMS) || ep->base.conns.used >= ep->device.rc_connections);
+}
+
+/* Tells a client the queue pair that takes connections over datagrams. Nothing is kept of it here. */
+static void cci__rc_send_elsewhere(cci__rc *ep, const cci_conn_packet_t *in) {
+    const cci__verbs_link *l = (const cci__verbs_link *)ep->base.datagrams->handle;
+    uint8_t bytes[CCI__CONN_HEAD];
+    uint32_t size = cci_conn_output_reply(&ep->base.conns, in, CCI__RC_PKT_ELSEWHERE, bytes);
+    cci__store32(bytes + 16, l->qp ? l->qp->qp_num : 0); /* 0: it is being repaired, and the client asks again */
+    cci__rc_send_datagram(ep, in->from, bytes, size, NULL, 0);
+}
+
 /* The first piece of a request whose sender is where it says. */
 static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
     const cci_conn_request_t *piece = &in->request;
     const char *refusal = cci__rc_refusal(ep, in);
     cci__rc_request *request = NULL;
     cci__rc_conn *conn = NULL;
+    if (cci__rc_sends_elsewhere(ep, in)) {
+        cci__rc_send_elsewhere(ep, in);
+        return;
+    }
     if (!refusal) {
         request = (cci__rc_request *)cci_alloc(sizeof *request + piece->data_len + CCI__RC_URI);
         conn = request ? cci__rc_open_conn(ep, (cci_conn_attribute_t)in->header.attribute, NULL) : NULL;
@@ -5412,6 +5511,8 @@ static void cci__rc_seek(cci__rc *ep, cci__rc_conn *conn, int is_over) {
     cci__rc_send_request(ep, conn);
 }
 
+#define cci__rc_has_seek(pending) ((pending)->seek != NULL)
+
 /* Does a client seek a server by its name, and somebody answers whom it has not asked? He may have the token from one
  * who was. */
 static int cci__rc_was_not_asked(const cci__rc *ep, const cci_conn_packet_t *in) {
@@ -5448,6 +5549,7 @@ static int cci__rc_seeks(cci__rc *ep, cci__rc_conn *conn) {
 #define cci__rc_denied(ep, conn, header) ((void)0)
 #define cci__rc_found(conn, in) ((void)0)
 #define cci__rc_seeks(ep, conn) 0
+#define cci__rc_has_seek(pending) 0
 #endif
 
 /* ---- answers in ---- */
@@ -5461,6 +5563,42 @@ static cci_conn_got_t cci__rc_collect_answer(cci__rc *ep, cci_conn_packet_t *in)
         memset(pending->answer, 0, sizeof *pending->answer);
     }
     return cci_conn_collect_answer(&ep->base.conns, pending->answer, in);
+}
+
+/* Mode auto: a server has told where it takes connections over datagrams. What the program has asked for is asked for
+ * there, in what is left of its time. */
+static void cci__rc_go_elsewhere(cci__rc *ep, const cci_conn_packet_t *in) {
+    cci_conn_t *of = cci_conn_find(&ep->base.conns, in->header.index, in->header.token);
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)of;
+    uint32_t qpn = in->header.peer_index;
+    cci_conn_pending_t *pending;
+    char text[CCI__RC_URI];
+    cci__connect_t call;
+    int status;
+    if (!of || of->state != CCI_CONN_CONNECTING || cci__rc_asks(ep, conn) == 0 || ep->base.stopping) return;
+    pending = conn->in.asked;
+    if (qpn < 2 || qpn >= 0xffffff || (!cci__rc_has_seek(pending) && memcmp(in->from, &of->peer, sizeof of->peer) != 0))
+        return;
+    memset(&call, 0, sizeof call);
+    cci__verbs_make_addr(&call.to, cci__verbs_addr_lid(in->from), qpn, in->from->bytes + 8);
+    if (ep->base.link->text(ep->base.handle, &call.to, text, sizeof text) == CCI_SUCCESS) call.address = text;
+    call.is_known = 1;
+    call.data = pending->data_len ? pending + 1 : NULL;
+    call.data_len = pending->data_len;
+    call.context = of->pub.context;
+    call.attribute = of->pub.attribute;
+    call.timeout_ns =
+        pending->give_up_ns == CCI__NEVER ? CCI__NEVER : cci__ns_until(pending->give_up_ns, ep->base.now_ns);
+    status = cci__rc_connect_beside(ep->base.datagrams, &call);
+    if (status != CCI_SUCCESS) {
+        cci__rc_connected(ep, conn, status);
+        return;
+    }
+    conn->in.any = NULL;
+    cci_evq_return_event(&ep->base.evq, (cci_evq_event_t *)pending->event);
+    cci_release(pending->answer);
+    cci_release(pending);
+    cci__rc_discard(ep, conn);
 }
 
 /* A packet that proves to be the peer's comes from where it is: its queue pair for datagrams has another number when
@@ -5576,6 +5714,10 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     cci__rc_conn *conn;
     cci_conn_got_t got;
     if ((!state && (tells_state || type == CCI__PKT_ACCEPT)) || cci__rc_was_not_asked(ep, in)) return;
+    if (CCI__UNLIKELY(type == CCI__RC_PKT_ELSEWHERE)) {
+        cci__rc_go_elsewhere(ep, in);
+        return;
+    }
     in->header.type = type;
     got = cci_conn_input(&ep->base.conns, in);
     conn = (cci__rc_conn *)(void *)in->conn;
@@ -5696,6 +5838,8 @@ static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t l
 static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
     cci_conn_packet_t in;
     if (!cci_conn_parse(rx->data, rx->length, &in.header)) return;
+    if (in.header.type == CCI__PKT_REQUEST)
+        in.header.flags &= (uint8_t) ~(CCI__RC_ASKS_EITHER | CCI__RC_ASKS_DATAGRAMS); /* looked at when it is proven */
     if (in.header.flags != (in.header.type == CCI__PKT_REQUEST ? in.header.flags & CCI__HEADER_NAMED : 0)) return;
     if (rx->is_group || in.header.type == CCI__PKT_GROUP) {
         if (in.header.type == CCI__PKT_GROUP) cci__rc_input_group(ep, rx, rx->length);
@@ -6524,6 +6668,8 @@ static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_sr
 
 static void cci__rc_free(cci__rc *ep) {
     uint32_t i;
+    if (cci__rc_is_auto(ep)) (void)ep->base.datagrams->api.ops->destroy(&ep->base.datagrams->api);
+    cci__verbs_drop(&ep->send_fd);
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state != CCI_CONN_FREE) {
@@ -6565,8 +6711,16 @@ static void cci__rc_free(cci__rc *ep) {
 
 static const cci_endpoint_ops_t *cci__rc_ops(void);
 static const cci__engine_t *cci__rc_engine(void);
+static const cci_endpoint_ops_t *cci__auto_ops(void);
+static int cci__auto_open(cci__rc *ep, int wants_fd);
 
 static void cci__rc_forked(cci_endpoint_base_t *base) {
+    cci__endpoint_t *beside = ((cci__rc *)(void *)base)->base.datagrams;
+    if (&beside->api != base) {
+        beside->api.ops = base->ops;
+        beside->api.forked(&beside->api);
+        cci__verbs_drop(&((cci__rc *)(void *)base)->send_fd);
+    }
     cci__verbs_forked(((cci__rc *)(void *)base)->base.handle);
     CCI__WAKES(cci__wakes_close(&((cci__rc *)(void *)base)->base.wakes));
 }
@@ -6627,6 +6781,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->inline_wr.num_sge = 1;
     ep->inline_wr.opcode = IBV_WR_SEND_WITH_IMM;
     ep->inline_wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
+    ep->send_fd = -1;
     ep->empty_ns = CCI__RC_LAST_NS;
     ep->ready = ep->drained = CCI__CONN_NONE;
     ep->received.tail = &ep->received.head;
@@ -6637,6 +6792,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     (void)sem_init(&ep->work, 0, 0);
 #endif
     status = cci__rc_open(ep, service, fd != NULL);
+    if (status == CCI_SUCCESS && ep->device.is_auto) status = cci__auto_open(ep, fd != NULL);
     ep->sleeps = ep->base.has_fd || ep->base.info.progress_thread;
     if (status != CCI_SUCCESS) {
         cci__rc_free(ep);
@@ -6781,6 +6937,7 @@ static int cci__rc_connect(cci__endpoint_t *base, const cci__connect_t *call) {
         conn->in.asked = pending;
         cci_conn_begin_connect(&conn->conn, &call->to, call->is_known, pending->give_up_ns, base->now_ns);
         conn->conn.flags = call->is_known ? 0 : CCI__RC_RESOLVING;
+        if (base->conns.used > ep->device.rc_connections) conn->conn.flags |= CCI__RC_BEYOND;
         status = cci__endpoint_join(base, &conn->conn);
     }
     if (status != CCI_SUCCESS) {
@@ -7423,11 +7580,21 @@ static int cci__rc_refused_memory(const cci__rc *ep, const char *what, int error
                                                : CCI_ENOBUFS;
 }
 
+/* Registrations are changed under the locks of both endpoints that use them. */
+static void cci__rc_lock_beside(cci__rc *ep) {
+    if (cci__rc_is_auto(ep)) cci__endpoint_lock(ep->base.datagrams);
+}
+
+static void cci__rc_unlock_beside(cci__rc *ep) {
+    if (cci__rc_is_auto(ep)) cci__endpoint_unlock(ep->base.datagrams);
+}
+
 /* A registration is known from now on. Messages may leave from it if it is of the program's own memory. */
 static int cci__rc_add_region(cci__rc *ep, void *start, uint64_t length, int flags, struct ibv_mr *mr, int is_memory,
                               cci_rma_handle_t **handle) {
     cci_rma_region_t *region;
     cci__rc_lock(ep);
+    cci__rc_lock_beside(ep);
     region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
     if (region) {
         cci__rc_write_handle(ep, region, mr);
@@ -7437,6 +7604,7 @@ static int cci__rc_add_region(cci__rc *ep, void *start, uint64_t length, int fla
         else
             region->flags = 0; /* atomics are for the processor, which has no such memory */
     }
+    cci__rc_unlock_beside(ep);
     cci__rc_unlock(ep);
     if (!region) {
         cci__verbs_check(ep->hw, cci__ibv.dereg_mr(mr), "deregistering a program's memory");
@@ -7487,7 +7655,9 @@ static int cci__rc_rma_deregister(cci_endpoint_base_t *base, const struct cci_rm
         cci__rc_delist_region(ep, handle.region);
         mr = ep->mrs[handle.region];
         ep->mrs[handle.region] = NULL;
+        cci__rc_lock_beside(ep);
         cci_rma_remove(&ep->rma, region);
+        cci__rc_unlock_beside(ep);
     }
     cci__rc_unlock(ep);
     if (!region) return CCI_ERR_RMA_HANDLE;
@@ -7728,13 +7898,252 @@ CCI__UNUSED static
     struct ibv_mr *mr;
     if (!endpoint || !start || !handle || length == 0 || fd < 0) return CCI_EINVAL;
     if (flags & ~(CCI_FLAG_READ | CCI_FLAG_WRITE)) return CCI_EINVAL;
-    if (((cci_endpoint_base_t *)(void *)endpoint)->ops != cci__rc_ops() || !cci__ibv.reg_dmabuf_mr)
+    if ((((cci_endpoint_base_t *)(void *)endpoint)->ops != cci__rc_ops() &&
+         ((cci_endpoint_base_t *)(void *)endpoint)->ops != cci__auto_ops()) ||
+        !cci__ibv.reg_dmabuf_mr)
         return CCI_ERR_NOT_IMPLEMENTED;
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0 || length > UINT64_MAX - offset) return CCI_EINVAL;
     mr = cci__ibv.reg_dmabuf_mr(ep->pd, offset, (size_t)length, (uintptr_t)start, fd,
                                 cci__rc_access(flags) | IBV_ACCESS_LOCAL_WRITE);
     return mr ? cci__rc_add_region(ep, start, length, flags, mr, 0, handle)
               : cci__rc_refused_memory(ep, "the adapter or the kernel can't use a dmabuf", errno);
+}
+
+/* ==================================================================================================================
+ * >>verbs-auto
+ *
+ * mode = auto: an endpoint of mode rc, with one of mode ud beside it that has no name and no service of its own. To the
+ * program both are one endpoint, the first. Each connection belongs to one of both from its beginning to its end, and
+ * its index tells to which.
+ *
+ *     client ── REQUEST ──▶ server                flags: 64 takes either kind, 128 has its number of queue pairs
+ *     client ◀── ELSEWHERE, queue pair ── server  type 34, 24 bytes, where one of both has its number
+ *     client ── REQUEST ──▶ that queue pair       of the endpoint beside
+ *
+ * The server keeps nothing of a client that it sends elsewhere, and answers one whose address is proven, with fewer
+ * bytes than came. A client goes there once, by the word of whom it has asked alone. Registrations are in one table,
+ * with the keys of mode rc, so that a handle is good over both kinds. The lock of the endpoint beside is taken behind
+ * that of the first, never the other way round.
+ * ================================================================================================================== */
+
+static cci_endpoint_base_t *cci__auto_beside(cci_endpoint_base_t *base) {
+    return &((cci__endpoint_t *)(void *)base)->datagrams->api;
+}
+
+/* The operations of the endpoint that has a connection. */
+static const cci_endpoint_ops_t *cci__auto_ops_of(const struct cci_connection *connection) {
+    const cci__endpoint_t *ep = cci__conn_endpoint(connection);
+    return ep == ep->datagrams ? ep->api.ops : cci__rc_ops();
+}
+
+/* Tells what the endpoint beside has to say of the device, too: the first one has said it. */
+static int cci__auto_is_known(const cci_event_t *event) {
+    return event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED ||
+           (event->type == CCI_EVENT_STATUS && event->status.connection == NULL);
+}
+
+static int cci__auto_take_beside(cci_endpoint_base_t *beside, cci_event_t **event) {
+    int status;
+    while ((status = beside->ops->get_event(beside, event)) == CCI_SUCCESS && cci__auto_is_known(*event))
+        (void)beside->ops->return_event((cci_event_base_t *)(void *)*event);
+    return status;
+}
+
+/* Both have their turn; who was second is first in the next call. */
+static int cci__auto_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    cci_endpoint_base_t *beside = cci__auto_beside(base);
+    int is_beside = CCI__VERBS_LOAD(ep->looks_beside), status, other;
+    CCI__VERBS_STORE(ep->looks_beside, !is_beside);
+    status = is_beside ? cci__auto_take_beside(beside, event) : cci__rc_get_event(base, event);
+    if (status == CCI_SUCCESS) return status;
+    other = is_beside ? cci__rc_get_event(base, event) : cci__auto_take_beside(beside, event);
+    return other == CCI_EAGAIN ? status : other;
+}
+
+static int cci__auto_return_event(cci_event_base_t *event) {
+    const cci__endpoint_t *ep = (const cci__endpoint_t *)(const void *)event->endpoint;
+    return ep == ep->datagrams ? ep->api.ops->return_event(event) : cci__rc_return_event(event);
+}
+
+static int cci__auto_arm_os_handle(cci_endpoint_base_t *base, int flags) {
+    int status = cci__endpoint_arm_os_handle(base, flags);
+    return status == CCI_SUCCESS ? cci__auto_beside(base)->ops->arm_os_handle(cci__auto_beside(base), flags) : status;
+}
+
+static int cci__auto_set_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
+    int status = cci__endpoint_set_opt(base, name, val);
+    return status == CCI_SUCCESS ? cci__auto_beside(base)->ops->set_endpoint_opt(cci__auto_beside(base), name, val)
+                                 : status;
+}
+
+#ifndef CCI_NO_STATS
+static void cci__auto_add_stats(cci_endpt_stats_t *to, const cci_endpt_stats_t *from) {
+    to->datagrams_sent += from->datagrams_sent;
+    to->bytes_sent += from->bytes_sent;
+    to->datagrams_received += from->datagrams_received;
+    to->bytes_received += from->bytes_received;
+    to->packets_retransmitted += from->packets_retransmitted;
+    to->packets_lost += from->packets_lost;
+    to->dropped_corrupt += from->dropped_corrupt;
+    to->dropped_not_ours += from->dropped_not_ours;
+    to->dropped_no_connection += from->dropped_no_connection;
+    to->dropped_no_buffer += from->dropped_no_buffer;
+    to->dropped_not_authentic += from->dropped_not_authentic;
+    to->dropped_duplicate += from->dropped_duplicate;
+    to->requests_refused += from->requests_refused;
+    to->connections_ended += from->connections_ended;
+    to->connections_open += from->connections_open;
+    to->connections_active += from->connections_active;
+    to->connections_opening += from->connections_opening;
+    to->events_waiting += from->events_waiting;
+    to->recv_buffers_used += from->recv_buffers_used;
+    to->recv_buffers_most += from->recv_buffers_most;
+    to->send_buffers_used += from->send_buffers_used;
+    to->send_buffers_most += from->send_buffers_most;
+}
+#endif
+
+#ifndef CCI_NO_WAKE
+/* A descriptor that is readable when the second one of either is. */
+static int cci__auto_send_fd(cci__rc *ep, void *val) {
+    cci_endpoint_base_t *beside = &ep->base.datagrams->api;
+    cci_os_handle_t fds[2] = {-1, -1};
+    int status = cci__endpoint_get_opt(&ep->base.api, CCI_OPT_ENDPT_SEND_FD, &fds[0]);
+    if (status == CCI_SUCCESS) status = beside->ops->get_endpoint_opt(beside, CCI_OPT_ENDPT_SEND_FD, &fds[1]);
+    if (status != CCI_SUCCESS) return status;
+    cci__rc_lock(ep);
+    if (ep->send_fd < 0 && (ep->send_fd = epoll_create1(EPOLL_CLOEXEC)) >= 0) {
+        cci__verbs_watch(ep->send_fd, fds[0], CCI__VERBS_AT_OTHER);
+        cci__verbs_watch(ep->send_fd, fds[1], CCI__VERBS_AT_OTHER);
+    }
+    memcpy(val, &ep->send_fd, sizeof ep->send_fd);
+    status = ep->send_fd < 0 ? CCI_ENOMEM : CCI_SUCCESS;
+    cci__rc_unlock(ep);
+    return status;
+}
+#endif
+
+static int cci__auto_get_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
+    int status;
+#ifndef CCI_NO_WAKE
+    if (name == CCI_OPT_ENDPT_SEND_FD) return cci__auto_send_fd((cci__rc *)(void *)base, val);
+#endif
+    status = cci__endpoint_get_opt(base, name, val);
+#ifndef CCI_NO_STATS
+    if (name == CCI_OPT_ENDPT_STATS && status == CCI_SUCCESS) {
+        cci_endpt_stats_t more;
+        status = cci__auto_beside(base)->ops->get_endpoint_opt(cci__auto_beside(base), name, &more);
+        if (status == CCI_SUCCESS) cci__auto_add_stats((cci_endpt_stats_t *)val, &more);
+    }
+#endif
+    return status;
+}
+
+/* A connection can have no more of anything than its endpoint. */
+static int cci__auto_get_conn_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
+    int status = cci__endpoint_get_conn_opt(connection, name, val);
+    if (name == CCI_OPT_CAPS && status == CCI_SUCCESS) {
+        cci_caps_t *caps = (cci_caps_t *)val, all;
+        cci__rc_caps((cci__endpoint_t *)(void *)(uintptr_t)connection->endpoint, NULL, &all);
+        caps->max_recv_bufs = cci__min32(caps->max_recv_bufs, all.max_recv_bufs);
+        caps->max_send_bufs = cci__min32(caps->max_send_bufs, all.max_send_bufs);
+    }
+    return status;
+}
+
+static int cci__auto_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                           int flags) {
+    return cci__auto_ops_of(connection)->sendv(connection, data, count, context, flags);
+}
+
+/* A handle as the endpoint beside reads it: key and place of the registration. */
+static void cci__auto_handle(const struct cci_rma_handle *from, struct cci_rma_handle *to) {
+    cci__rc_handle handle;
+    cci__rc_parse_handle(from, &handle);
+    memset(to, 0, sizeof *to);
+    cci__store64((uint8_t *)to->stuff, handle.tag);
+    cci__store64((uint8_t *)to->stuff + 8, handle.region);
+}
+
+static int cci__auto_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                         const struct cci_rma_handle *local, uint64_t local_offset, const struct cci_rma_handle *remote,
+                         uint64_t remote_offset, uint64_t length, void *context, int flags) {
+    const cci_endpoint_ops_t *ops = cci__auto_ops_of(connection);
+    struct cci_rma_handle here, there;
+    if (ops == cci__rc_ops())
+        return cci__rc_rma(connection, msg, msg_len, local, local_offset, remote, remote_offset, length, context,
+                           flags);
+    if (!ops->rma) return CCI_ERR_NOT_IMPLEMENTED;
+    cci__auto_handle(local, &here);
+    cci__auto_handle(remote, &there);
+    return ops->rma(connection, msg, msg_len, &here, local_offset, &there, remote_offset, length, context, flags);
+}
+
+#ifndef CCI_NO_ATOMICS
+static int cci__auto_atomic(struct cci_connection *connection, const cci_atomic_call_t *call) {
+    const cci_endpoint_ops_t *ops = cci__auto_ops_of(connection);
+    struct cci_rma_handle there;
+    cci_atomic_call_t beside = *call;
+    if (ops == cci__rc_ops()) return cci__rc_atomic(connection, call);
+    if (!ops->atomic) return CCI_ERR_NOT_IMPLEMENTED;
+    cci__auto_handle(call->remote, &there);
+    beside.remote = &there;
+    return ops->atomic(connection, &beside);
+}
+#endif
+
+static int cci__auto_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    uint64_t beside_ns = CCI__NEVER;
+    int status = cci__endpoint_next_deadline(base, ns);
+    if (status == CCI_SUCCESS) status = cci__auto_beside(base)->ops->next_deadline(cci__auto_beside(base), &beside_ns);
+    *ns = cci__min64(*ns, beside_ns);
+    return status;
+}
+
+static const cci_endpoint_ops_t *cci__auto_ops(void) {
+    static const cci_endpoint_ops_t table = {cci__rc_destroy,
+                                             cci__endpoint_accept,
+                                             cci__endpoint_reject,
+                                             cci__endpoint_connect,
+                                             cci__endpoint_disconnect,
+                                             cci__auto_arm_os_handle,
+                                             cci__auto_get_event,
+                                             cci__auto_return_event,
+                                             cci__auto_set_opt,
+                                             cci__auto_get_opt,
+                                             cci__endpoint_set_conn_opt,
+                                             cci__auto_get_conn_opt,
+                                             cci__auto_sendv,
+                                             cci__rc_rma_register,
+                                             cci__rc_rma_deregister,
+                                             cci__auto_rma,
+                                             NULL,
+                                             NULL,
+                                             cci__endpoint_answer,
+                                             cci__auto_next_deadline,
+#ifdef CCI_NO_ATOMICS
+                                             NULL
+#else
+                                             cci__auto_atomic
+#endif
+    };
+    return &table;
+}
+
+/* Makes the endpoint beside; a status. On failure the caller ends both. */
+static int cci__auto_open(cci__rc *ep, int wants_fd) {
+    static const cci_transport_t transport = {
+        CCI_TRANSPORT_VERSION, "verbs", NULL, NULL, NULL, NULL, NULL, &cci__verbs_beside_table, NULL,
+    };
+    cci_endpoint_base_t *beside = NULL;
+    cci_os_handle_t fd = -1;
+    int status =
+        cci_dgram_beside(&transport, &ep->base.api, ep->regions, CCI__RC_REGIONS, &beside, wants_fd ? &fd : NULL);
+    if (status != CCI_SUCCESS) return status;
+    ep->base.api.ops = cci__auto_ops();
+    if (wants_fd) cci__verbs_watch(ep->hw->waiter.handle, fd, CCI__VERBS_AT_OTHER);
+    return CCI_SUCCESS;
 }
 
 /* ==================================================================================================================

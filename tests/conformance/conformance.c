@@ -7,7 +7,9 @@
  *     conformance sisci-vendor         the same by the library of an adapter that SISCI_LIBRARY names
  *     conformance verbs                a queue pair for each connection between the RDMA devices rxe0 and rxe1
  *     conformance verbs-ud             unreliable datagrams between the RDMA devices rxe0 and rxe1
- *                                      both: compiled with -DCONFORMANCE_ARRAYS, between devices of tests/verbs/fake_verbs.h
+ *     conformance verbs-auto           mode = auto: an endpoint with both kinds of connections, all with queue pairs
+ *     conformance verbs-auto-ud        the same, all over datagrams
+ *                                      all: compiled with -DCONFORMANCE_ARRAYS, between devices of tests/verbs/fake_verbs.h
  *     conformance sim                  the simulated network, perfect
  *     conformance sim-lossy            it loses, repeats, reorders and delays
  *     conformance sim-tiny             datagrams of 512 bytes
@@ -83,6 +85,7 @@ static const char *by_place(const char *sim_text, const char *sisci_text, const 
 
 static const char *more_config = ""; /* keys of each device */
 static const char *verbs_mode = "rc";
+static int is_auto;
 
 static void write_config(const char *keys) {
     if (on_verbs) {
@@ -483,7 +486,7 @@ TEST(create_unsealed, ANYWHERE, "an endpoint that does not use the hooks for enc
     assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
     log_text[0] = '\0';
     (void)side_open();
-    if (on_sisci || is_rc) {
+    if (on_sisci || is_rc || is_auto) {
         assert_non_null(strstr(log_text, ": cci_setup() has hooks to seal packets, and this endpoint does not use them"));
         assert_non_null(strstr(log_text, on_sisci ? "over sisci" : "over verbs"));
         assert_ptr_equal(strchr(log_text, '\n'), log_text + strlen(log_text) - 1); /* one line */
@@ -5519,7 +5522,7 @@ TEST(rma_far, ANYWHERE, "[4.7.2.5] offsets and registrations beyond 4 GiB work")
     uint8_t *far_memory;
     int i;
     (void)state;
-    if (sizeof(size_t) < 8 || is_rc) { /* the hardware wants all of it in memory */
+    if (sizeof(size_t) < 8 || is_rc || is_auto) { /* the hardware wants all of it in memory */
         free_region(&local);
         skip();
     }
@@ -7633,6 +7636,12 @@ static void make_ud(void) {
     verbs_mode = "ud";
 }
 
+/* One endpoint has both kinds of connections: here all reliable ones go over datagrams. */
+static void make_auto_ud(void) {
+    is_auto = 1;
+    verbs_mode = "auto\nrc_connections = 0";
+}
+
 /* The hardware would answer for a program that doesn't. */
 #ifdef CCI__RC_BUFS
 static void stop_queue_pairs(side_t *side) {
@@ -7652,6 +7661,12 @@ static void stop_queue_pairs(side_t *side) {
 static void make_rc(void) {
     is_rc = 1;
     on_silence = stop_queue_pairs;
+}
+
+/* ... and here none. */
+static void make_auto(void) {
+    make_rc();
+    verbs_mode = "auto";
 }
 
 static void prepare_network(void) {
@@ -7699,7 +7714,9 @@ int main(int argc, char **argv) {
                   {"sisci-mapped-later", ON_SISCI | WHEN_CLEAN, make_mapped_later},
                   {"sisci-vendor", ON_SISCI | WHEN_CLEAN, make_vendor},
                   {"verbs", ON_VERBS | WHEN_CLEAN, make_rc},
-                  {"verbs-ud", ON_VERBS | WHEN_CLEAN, make_ud}};
+                  {"verbs-ud", ON_VERBS | WHEN_CLEAN, make_ud},
+                  {"verbs-auto", ON_VERBS | WHEN_CLEAN, make_auto},
+                  {"verbs-auto-ud", ON_VERBS | WHEN_CLEAN, make_auto_ud}};
     const char *place = argc > 1 ? argv[1] : "sim";
     const char *seed = getenv("CONFORMANCE_SEED");
     size_t i;
@@ -7726,7 +7743,7 @@ int main(int argc, char **argv) {
         }
     }
     fprintf(stderr, "usage: conformance udp|udp-crc|udp-sealed|sisci|sisci-bounce|sisci-mapped|sisci-mapped-later|sisci-vendor|"
-                    "verbs|verbs-ud|"
+                    "verbs|verbs-ud|verbs-auto|verbs-auto-ud|"
                     "sim|sim-lossy|sim-due|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
                     "sim-sealed-noisy [PART | --list]\n");
     return 2;

@@ -22,8 +22,9 @@ conformance_steps() {
     done
     for network in udp udp-sealed sisci; do step "conformance-$network-raced" raced conformance $suite "$network" thread; done
     step conformance-sim-ciphered ciphered conformance $suite sim-sealed-noisy
-    step conformance-verbs-statistics arrays "$suite" verbs statistics
-    step conformance-verbs-atomics arrays "$suite" verbs cci_atomic
+    step conformance-verbs arrays "$suite" verbs
+    step conformance-verbs-auto arrays "$suite" verbs-auto
+    step conformance-verbs-auto-ud arrays "$suite" verbs-auto-ud
     step conformance-udp-portable portable conformance $suite udp
     step conformance-sisci-vendor adapted plain '' conformance $suite sisci-vendor
     step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance $suite sisci-vendor

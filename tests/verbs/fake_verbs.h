@@ -179,6 +179,7 @@ static struct {
     fake_qp *busy;
     int commands[3];          /* queue pairs that were made, changed and destroyed */
     struct ibv_mr *mr[FAKE_MRS];
+    int mr_access[FAKE_MRS];
     fake_context *context[FAKE_CONTEXTS];
     struct ibv_ah_attr last_ah;
     uint32_t last_imm;
@@ -525,10 +526,10 @@ FAKE_FN void fake_list_busy(fake_qp *q) {
 
 /* Memory that may be accessed so from afar, NULL if it may not. */
 FAKE_FN uint8_t *fake_remote(const fake_qp *peer, const struct ibv_send_wr *wr, uint32_t length) {
-    int i;
+    int i, right = wr->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
     for (i = 0; i < FAKE_MRS; i++) {
         const struct ibv_mr *mr = fake.mr[i];
-        if (mr != NULL && mr->rkey == wr->wr.rdma.rkey && mr->pd == peer->pub.pd &&
+        if (mr != NULL && mr->rkey == wr->wr.rdma.rkey && mr->pd == peer->pub.pd && (fake.mr_access[i] & right) != 0 &&
             wr->wr.rdma.remote_addr >= (uintptr_t)mr->addr &&
             wr->wr.rdma.remote_addr + length <= (uintptr_t)mr->addr + mr->length) {
             return (uint8_t *)(uintptr_t)wr->wr.rdma.remote_addr;
@@ -1092,6 +1093,7 @@ static struct ibv_mr *fake_do_reg_mr(struct ibv_pd *pd, void *start, size_t leng
         }
         assert_true(i < FAKE_MRS);
         fake.mr[i] = mr;
+        fake.mr_access[i] = access;
         mr->pd = pd;
         mr->addr = start;
         mr->length = length;

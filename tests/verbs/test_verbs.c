@@ -536,7 +536,7 @@ static void gid_or_pkey_missing(void **state) {
 /* ---- configuration ------------------------------------------------------------------------------------------------ */
 
 static void good_keys(void **state) {
-    static const char *const lines[] = {"port = 1", "interface = eth0", "ip = 192.0.2.1", "ip = 2001:db8::1", "gid_index = 255", "gid_index = 1", "service = 40404", "pkey = 0xffff", "qkey = 0x7fffffff",
+    static const char *const lines[] = {"port = 1", "mode = auto", "rc_connections = 1048576", "interface = eth0", "ip = 192.0.2.1", "ip = 2001:db8::1", "gid_index = 255", "gid_index = 1", "service = 40404", "pkey = 0xffff", "qkey = 0x7fffffff",
                                         "traffic_class = 104", "service_level = 3", "hop_limit = 255", "mtu = 512",
                                         "recv_depth = 16", "send_depth = 16", "address_handles = 64",
                                         "send_buf_count = 5", "max_send_size = 5000", "recv_buf_count = 33",
@@ -3675,6 +3675,262 @@ static void rc_setups_many(void **state) {
     assert_in_range(sizeof(cci__rc_conn), 200, 256);
 }
 
+/* ---- mode = auto: both kinds of connections ------------------------------------------------------------------------ */
+
+static int is_over_datagrams(const cci_connection_t *connection) {
+    return ((const cci_conn_t *)(const void *)connection)->index >= CCI__CONN_MOST;
+}
+
+/* Opens a connection, and says of which kind it is on both sides. */
+static int auto_connect(cci_conn_attribute_t attribute) {
+    uint32_t opened = rc_side[0].opened + 1;
+    int kind;
+    ends_connect(attribute);
+    ENDS_AWAIT(rc_side[0].opened == opened && rc_side[1].opened == opened);
+    kind = is_over_datagrams(rc_side[0].newest);
+    assert_int_equal(is_over_datagrams(rc_side[1].newest), kind);
+    assert_ptr_equal(rc_side[0].newest->endpoint, left);
+    assert_ptr_equal(rc_side[1].newest->endpoint, right);
+    return kind;
+}
+
+/* Writes, reads and adds in the peer's memory, by handles that know nothing of the kind of connection. */
+static void auto_access(cci_connection_t *connection, cci_rma_handle_t *here, cci_rma_handle_t *there, uint64_t *at_home, uint64_t *afar) {
+    uint32_t done = rc_side[0].done, failed = rc_side[0].failed;
+    uint64_t previous = 0;
+    at_home[0] = 77;
+    afar[0] = afar[1] = 5;
+    assert_int_equal(cci_rma(connection, NULL, 0, here, 0, there, 0, 8, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].done == done + 1);
+    assert_int_equal(afar[0], 77);
+    assert_int_equal(cci_rma(connection, NULL, 0, here, 8, there, 8, 8, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    assert_int_equal(cci_atomic(connection, CCI_ATOMIC_FETCH_ADD, 8, there, 0, 3, 0, &previous, NULL, 0), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].done == done + 3);
+    assert_int_equal(at_home[1], 5);
+    assert_int_equal(previous, 77);
+    assert_int_equal(afar[0], 80);
+    assert_int_equal(rc_side[0].failed, failed);
+}
+
+/* The first three have queue pairs, what comes behind them goes over datagrams, and all can do the same. When one of the three
+ * has ended, a new one has its place. */
+static void auto_changes(void **state) {
+    static uint64_t memory[2][2];
+    cci_rma_handle_t *handle[2];
+    cci_connection_t *l[5], *r[5];
+    uint32_t i;
+    (void)state;
+    ends_open("mode = auto\nrc_connections = 3");
+    lets_go = 1;
+    assert_int_equal(cci_rma_register(left, memory[0], sizeof memory[0], 0, &handle[0]), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(right, memory[1], sizeof memory[1], CCI_FLAG_READ | CCI_FLAG_WRITE, &handle[1]), CCI_SUCCESS);
+    for (i = 0; i < 5; i++) {
+        assert_int_equal(auto_connect(i % 2 ? CCI_CONN_ATTR_RU : CCI_CONN_ATTR_RO), i >= 3);
+        l[i] = rc_side[0].newest, r[i] = rc_side[1].newest;
+        assert_int_equal(l[i]->max_send_size, l[0]->max_send_size);
+    }
+    for (i = 0; i < 5; i++) {
+        talk(l[i], r[i], 20);
+        auto_access(l[i], handle[0], handle[1], memory[0], memory[1]);
+    }
+    assert_int_equal(rc_of(0)->pairs, 3);
+    assert_int_equal(rc_of(1)->pairs, 3);
+    assert_int_equal(auto_connect(CCI_CONN_ATTR_UU), 0); /* it needs none */
+    for (i = 0; i < 2; i++) {
+        cci_endpt_stats_t stats;
+        cci_caps_t caps;
+        assert_int_equal(cci_get_opt(i ? right : left, CCI_OPT_ENDPT_STATS, &stats), CCI_SUCCESS);
+        assert_int_equal(stats.connections_open, 6);
+        assert_int_equal(cci_get_opt(i ? r[4] : l[4], CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+        assert_int_equal(caps.can & CCI_CAN_RMA_HARDWARE, 0);
+        assert_int_equal(cci_get_opt(i ? r[0] : l[0], CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+        assert_int_not_equal(caps.can & CCI_CAN_RMA_HARDWARE, 0);
+    }
+    assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(l[1]), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[1].closed == 2 && rc_of(0)->base.conns.used == 2 && rc_of(1)->base.conns.used == 2);
+    assert_int_equal(auto_connect(CCI_CONN_ATTR_RO), 0);
+    assert_int_equal(auto_connect(CCI_CONN_ATTR_RO), 1);
+    assert_int_equal(cci_rma_deregister(right, handle[1]), CCI_SUCCESS); /* for both kinds */
+    for (i = 0; i < 2; i++) {
+        uint32_t failed = rc_side[0].failed;
+        assert_int_equal(cci_rma(l[i ? 4 : 0], NULL, 0, handle[0], 0, handle[1], 0, 8, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].failed == failed + 1);
+        assert_int_equal(rc_side[0].status, CCI_ERR_RMA_HANDLE);
+    }
+}
+
+/* Datagrams are used where both sides take them, as soon as one of both has its number. */
+static void auto_both_say_so(void **state) {
+    static const char *const none = "mode = auto\nrc_connections = 0", *const many = "mode = auto", *const rc = "mode = rc";
+    const struct {
+        const char *left, *right;
+        int kind;
+    } cases[] = {{none, none, 1}, {none, many, 1}, {many, none, 1}, {many, many, 0}, {none, rc, 0}, {rc, none, 0}, {many, rc, 0}};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ends_open_apart(cases[i].left, cases[i].right);
+        assert_int_equal(auto_connect(CCI_CONN_ATTR_RO), cases[i].kind);
+        talk(rc_side[0].newest, rc_side[1].newest, 3);
+        assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+        assert_int_equal(cci_destroy_endpoint(right), CCI_SUCCESS);
+        left = right = NULL;
+        finalize();
+        fake_end();
+    }
+}
+
+/* Many that ask at once never get more queue pairs than there may be; their data arrives, and the losses of a network change nothing. */
+static void auto_storm(void **state) {
+    static const struct timeval patience = {60, 0};
+    uint8_t data[1000];
+    uint32_t i;
+    (void)state;
+    memset(data, 3, sizeof data);
+    ends_open("mode = auto\nrc_connections = 10\nsetups = 2");
+    holds_requests = 1;
+    for (i = 0; i < 200; i++) {
+        char uri[100];
+        snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)rc_of(1)->hw->qp->qp_num);
+        fake.passes = (int)(i % 7) + 1; /* then one is lost */
+        fake.loses = 1;
+        assert_int_equal(cci_connect(left, uri, data, sizeof data, CCI_CONN_ATTR_RO, &rc_side[0], 0, &patience), CCI_SUCCESS);
+        rc_look(1);
+    }
+    ENDS_AWAIT(rc_side[1].requests == 200);
+    for (i = 0; i < 200; i++) {
+        assert_int_equal(rc_side[1].held[i]->request.data_len, sizeof data);
+        assert_memory_equal(rc_side[1].held[i]->request.data_ptr, data, sizeof data);
+        assert_int_equal(cci_accept(rc_side[1].held[i], &rc_side[1]), CCI_SUCCESS);
+        cci_return_event(rc_side[1].held[i]);
+    }
+    ENDS_AWAIT(rc_side[0].opened == 200 && rc_side[1].opened == 200);
+    assert_int_equal(rc_of(0)->pairs, 10);
+    assert_int_equal(rc_of(1)->pairs, 10);
+    assert_int_equal(rc_of(1)->base.conns.used + rc_of(1)->base.datagrams->conns.used, 200);
+    talk(rc_side[0].newest, rc_side[1].newest, 3);
+}
+
+/* Who sends a client elsewhere has to be whom it has asked, with the client's token, at an address that can be. */
+static void auto_strangers(void **state) {
+    uint8_t bytes[CCI__HEADER_SIZE], gid[16];
+    cci_connection_t *open;
+    cci_conn_t *asks;
+    uint32_t qpn, i;
+    (void)state;
+    ends_open("mode = auto\nrc_connections = 1");
+    assert_int_equal(auto_connect(CCI_CONN_ATTR_RO), 0);
+    open = rc_side[0].newest;
+    fake.drops = 1;
+    ends_connect(CCI_CONN_ATTR_RO);
+    asks = cci_conn_at(&rc_of(0)->base.conns, ((cci_conn_t *)(void *)open)->index ^ 1u);
+    assert_int_equal(asks->state, CCI_CONN_CONNECTING);
+    memcpy(gid, link_of(right)->port.gid, sizeof gid);
+    qpn = rc_of(1)->hw->qp->qp_num;
+    for (i = 0; i < 6; i++) {
+        const cci_conn_t *of = i == 4 ? (cci_conn_t *)(void *)open : asks;
+        cci_conn_write_header(bytes, CCI__RC_PKT_ELSEWHERE, 0, of->index, of->token ^ (i == 0), i == 1 ? 0 : i == 2 ? 0xffffff : 4242, 0);
+        gid[15] ^= (uint8_t)(i == 3 ? 1 : 0);
+        forge(left, gid, i == 5 ? qpn + 1 : qpn, bytes, sizeof bytes);
+        gid[15] ^= (uint8_t)(i == 3 ? 1 : 0);
+        rc_of(0)->base.polls.left = 0;
+        rc_look(0);
+        assert_int_equal(asks->state, CCI_CONN_CONNECTING);
+        assert_int_equal(rc_of(0)->base.datagrams->conns.used, 0);
+    }
+    cci_conn_write_header(bytes, CCI__RC_PKT_ELSEWHERE, 0, asks->index, asks->token, 4242, 0);
+    for (i = 0; i < 2; i++) { /* the second copy finds nobody */
+        forge(left, gid, qpn, bytes, sizeof bytes);
+        rc_of(0)->base.polls.left = 0;
+        rc_look(0);
+        assert_int_equal(asks->state, CCI_CONN_FREE);
+        assert_int_equal(rc_of(0)->base.datagrams->conns.used, 1);
+    }
+    fake.drops = 0;
+    talk(open, rc_side[1].newest, 3);
+}
+
+/* A sleeper is woken by either kind, the second descriptor tells of either, and what happens to the device is told once. */
+static void auto_wakes(void **state) {
+    cci_os_handle_t fd, send_fd;
+    struct pollfd p;
+    cci_event_t *event;
+    uint64_t ns;
+    uint32_t i, tries, failures = 0;
+    char uri[100];
+    cci_device_t *const *devices;
+    (void)state;
+    ends_open("mode = auto\nrc_connections = 1");
+    assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &fd), CCI_SUCCESS);
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)rc_of(1)->hw->qp->qp_num);
+    lets_go = 1;
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(auto_connect(CCI_CONN_ATTR_RO), (int)i);
+        while (cci_get_event(left, &event) == CCI_SUCCESS) {
+            rc_take(0, event);
+        }
+        assert_int_equal(cci_send(rc_side[1].newest, "wake", 4, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        p.fd = fd;
+        p.events = POLLIN;
+        for (p.revents = 0, tries = 0; p.revents == 0; tries++) {
+            rc_look(1);
+            assert_true(poll(&p, 1, 0) >= 0);
+            assert_in_range(tries, 0, 200); /* no timer is due so soon */
+        }
+        ENDS_AWAIT(rc_side[0].got == i + 1);
+        assert_int_equal(cci_next_deadline(left, &ns), CCI_SUCCESS);
+        assert_int_equal(cci_get_opt(left, CCI_OPT_ENDPT_SEND_FD, &send_fd), CCI_SUCCESS);
+        assert_int_equal(cci_send(rc_side[0].newest, "done", 4, NULL, 0), CCI_SUCCESS);
+        p.fd = send_fd;
+        for (p.revents = 0; p.revents == 0;) { /* without taking the event */
+            assert_int_equal(cci_arm_os_handle(left, 0), CCI_SUCCESS);
+            rc_look(1);
+            assert_true(poll(&p, 1, 0) >= 0);
+        }
+        ENDS_AWAIT(rc_side[0].done == i + 1);
+    }
+    fake.port_state[0] = IBV_PORT_DOWN;
+    fake_event(0, IBV_EVENT_PORT_ERR);
+    for (i = 0; i < 2000; i++) {
+        rc_of(0)->base.check_ns = rc_of(0)->base.datagrams->check_ns = 0;
+        rc_of(0)->base.polls.left = rc_of(0)->base.datagrams->polls.left = 0;
+        if (cci_get_event(left, &event) == CCI_SUCCESS) {
+            failures += event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED;
+            assert_true(event->type != CCI_EVENT_ENDPOINT_DEVICE_FAILED || event->dev_failed.endpoint == left);
+            cci_return_event(event);
+        }
+    }
+    assert_int_equal(failures, 1);
+    assert_true(rc_of(0)->base.device_failed && rc_of(0)->base.datagrams->device_failed);
+}
+
+/* An endpoint of which half could be made leaves nothing behind. */
+static void auto_creation_fails(void **state) {
+    cci_device_t *const *devices;
+    int fail, left_over = 0, failures = 0, status;
+    (void)state;
+    for (fail = 1; left_over == 0; fail++) {
+        assert_int_equal(configured("[left]\ntransport = verbs\ndevice = fake0\nmode = auto", ""), CCI_SUCCESS);
+        assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+        fake.fail_at = fail;
+        status = cci_create_endpoint(devices[0], 0, &left, NULL);
+        left_over = fake.fail_at;
+        fake.fail_at = 0;
+        failures += status != CCI_SUCCESS;
+        left = status == CCI_SUCCESS ? left : NULL;
+        if (left != NULL) {
+            assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+            left = NULL;
+        }
+        finalize();
+        fake_end();
+    }
+    assert_in_range(failures, 15, 99);
+}
+
 /* Each failure to get memory for the hardware says how much is allowed and needed. */
 static void memory_refused(void **state) {
     static const char *const modes[] = {"ud", "rc"};
@@ -4115,6 +4371,12 @@ int main(int argc, char **argv) {
         TEST(rc_setups_in_calls, "mode = rc: ... and where the program's calls make them, its other threads go on"),
         TEST(rc_setups_interrupted, "mode = rc: ... and whatever ends meanwhile, nothing is left"),
         TEST(rc_setups_many, "mode = rc: thousands of connections open at once, and each costs what the manual says"),
+        TEST(auto_changes, "mode = auto: beyond so many, connections go over datagrams, and all can do the same"),
+        TEST(auto_both_say_so, "mode = auto: ... where both sides take them, as soon as one of both has its number"),
+        TEST(auto_storm, "mode = auto: ... also of those that ask at once"),
+        TEST(auto_strangers, "mode = auto: ... and nobody else sends a client elsewhere"),
+        TEST(auto_wakes, "mode = auto: either kind wakes a sleeper, and the device is one"),
+        TEST(auto_creation_fails, "mode = auto: an endpoint that can't be made leaves nothing behind"),
         TEST(rc_adapters, "mode = rc: each kind of adapter carries messages and RMA, and loses nothing, or is refused"),
         TEST(rc_buffers_in_batches, "mode = rc: receive buffers go back in batches while there are enough"),
         TEST(rc_no_copy, "mode = rc: with NO_COPY large messages leave registered memory without a copy"),

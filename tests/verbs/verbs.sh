@@ -18,6 +18,8 @@ guest_all_jobs() {
 whole info 60 ./cci_info
 whole conformance-rc 600 ./conformance verbs
 whole conformance-ud 600 ./conformance verbs-ud
+whole conformance-auto 600 ./conformance verbs-auto
+whole conformance-auto-ud 600 ./conformance verbs-auto-ud
 whole conformance-rc-sanitized 900 ./conformance-sanitized verbs
 whole conformance-ud-sanitized 900 ./conformance-sanitized verbs-ud
 broken rc 600 ./verbs rc
@@ -26,7 +28,7 @@ arm64 conformance-arm64 600 ./conformance-arm64 verbs
 END
 }
 guest_jobs() {
-    if [ -n "${CCI_VM_SHORT:-}" ]; then guest_all_jobs | grep -E '^whole (info|conformance-rc|conformance-ud) '; else guest_all_jobs; fi
+    if [ -n "${CCI_VM_SHORT:-}" ]; then guest_all_jobs | grep -E '^whole (info|conformance-rc|conformance-ud|conformance-auto-ud) '; else guest_all_jobs; fi
 }
 
 # The script that a machine runs: each job in its turn, its output and then its status go to the host.
