@@ -19,6 +19,7 @@
  *     >>api         the functions, as in the CCI 0.3.0 manual, and what goes beyond it
  *     >>transport   the table of operations that a native transport fills in
  *     >>link        the table that a mover of datagrams fills in
+ *     >>glossary    words of the implementation that are not the field's
  *     >>base        load and store, keyed hash, checksum, lists, ranges, timing wheel
  *     >>flow        congestion: how many bytes of a connection may be under way
  *     >>wire        the numbers and sizes of the protocol
@@ -1644,6 +1645,37 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
     defined(CCI_RMA_IMPLEMENTATION)
 #define CCI_BASE_IMPLEMENTATION
 #endif
+
+/* ==================================================================================================================
+ * >>glossary
+ *
+ * Words of this implementation that are not QUIC's, TCP's or verbs', in the order in which a message meets them:
+ *
+ *     active           the hot state of a connection: what it has only while something is under way, beside the 256
+ *                      bytes that it always has. It is lent to the connection
+ *     item             what a connection sends, in the order of the calls: a run, a zero-copy message (LENT), a
+ *                      remote write (BULK), or a read, which another section carries out (EXTERN). It ends when all
+ *                      of it has arrived
+ *     run              messages with consecutive sequence numbers, coalesced into one packet
+ *     block            the memory of a run, in one of three sizes
+ *     record           what is known of a sent packet until it is acknowledged or lost (cci_rel_sent_t)
+ *     burst            packets of one long item that are made one after the other without looking at anything else
+ *     company          other small messages that may join a run, for which it waits 50 µs at most while others are
+ *                      under way [RFC 896]
+ *     early            a message that has come before one in front of it; it waits in the receiver
+ *     in order         a message that is the next one expected; it may take a buffer that an early one may not
+ *     part             a reassembly entry: a long message, or a remote write, of which some segments have come
+ *     gate             on an ordered connection, behind which messages wait that may answer one behind a remote read
+ *     ready, soon      the connections that have something to send; and those of which something waits for company
+ *     turn             what a connection may move at the memory limit before the next one has it (deficit round
+ *                      robin)
+ *     parked           of a connection whose peer does not answer: only its items stay, all else goes to others
+ *     round, pump      one pass of an endpoint's work: receive, timers, send
+ *     sink             the callbacks of a layer to the one above
+ *     void             a gap in sequence numbers whose messages were cancelled
+ *     notice           something that becomes a CCI_EVENT_STATUS
+ *     wakes            the classes of events that make the OS handle readable
+ * ================================================================================================================== */
 
 /* ==================================================================================================================
  * >>base

@@ -146,6 +146,7 @@ works_elsewhere() {
 
 # Programs that need nothing of POSIX but its clock.
 webassembly_wasi() {
+    # shellcheck disable=SC2086 # a list of words
     web_compiles WASI $wasi
     runner='node --no-warnings tests/support/wasi/run.mjs'
     for unit in base evq conn rma stats status sleep tiny deadline deadline_small deadline_tiny; do
