@@ -86,7 +86,7 @@ end
 
 local function layout(of, name, rows, conditions)
     local made = {fields = {}, conditions = {}, name = name}
-    local prefix = of == "Packet" and "cci." or of == "Part" and "cci." .. name:match("^%a+"):lower() .. ".ranges." or "cci." .. name:lower() .. "."
+    local prefix = of == "Packet" and "cci." or of == "Part" and "cci." .. (name == "ADDRESS" and "addresses.addresses." or name:match("^%a+"):lower() .. ".ranges.") or "cci." .. name:lower() .. "."
     for _, row in ipairs(rows) do
         local count, part = row[3]:match("^(.+) of ([A-Z_]+)$")
         made.fields[#made.fields + 1] = {
@@ -151,6 +151,14 @@ layout("Part", "ACK_RANGE", {
 layout("Part", "TAKEN_RANGE", {
     {"begin", 0, "2", "1..65534", "base + begin is the first number that has been delivered"},
     {"behind", 2, "2", "begin+1..65535", "base + behind is the first behind them"},
+})
+
+layout("Part", "ADDRESS", {
+    {"family", 0, "1", "any", "over UDP 4 or 6; other links have their own form of all 24 bytes"},
+    {"reserved_1", 1, "1", "0", ""},
+    {"port", 2, "2", "any", "over UDP, big-endian as all of an IP address"},
+    {"scope", 4, "4", "any", "over UDP 0, since the number of an interface means nothing elsewhere"},
+    {"ip", 8, "16", "any", "IPv4: the first 4 bytes, and zeros"},
 })
 
 layout("Packet", "REQUEST", {
