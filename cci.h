@@ -11556,7 +11556,7 @@ extern "C" {
 #define CCI__DGRAM_BULKS                                                                                               \
     1024u /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
-#define CCI__DGRAM_CHUNKS 4096u
+#define CCI__DGRAM_CHUNKS 2048u
 #define CCI__DGRAM_CONTROL 64u    /* connection events that are made at once */
 #define CCI__DGRAM_SLAB 32768u    /* bytes of a slab, if not just one thing is longer */
 #define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
