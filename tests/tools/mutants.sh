@@ -117,7 +117,7 @@ in_function() {
 }
 
 mutant 'no check for duplicates' "$(in_function cci__rel_wants_run 's/if (have == CCI__RANGE_OLD)/if (0)/')"
-mutant 'acknowledged though refused' "$(in_function cci_rel_input 's/if (outcome == CCI__REFUSED)/if (0)/')"
+mutant 'acknowledged though refused' "$(in_function cci_rel_input 's/if (frames.outcome == CCI__REFUSED)/if (0)/')"
 mutant 'one byte beyond the end of a registration' \
     "$(in_function cci_rma_address 's/offset > found->length - length/offset > found->length - length + 1/')"
 mutant 'no probe timer' "$(in_function cci_rel_deadline 's/at = cci__min64(at, cci__rel_pto_at_ns(rel));/;/')"
@@ -145,7 +145,7 @@ mutant 'a write is complete with a gap' "$(in_function cci__rel_fill 's/part->ra
 mutant 'a connection that is closed stays in the table' "$(in_function cci_conn_close 's/table->used--;//')"
 mutant 'completions are given twice' "$(in_function cci__rel_complete_ops 's/if (--op->parts == 0)/if (--op->parts == 0 || op->link[1].op)/')"
 mutant 'the last segment is not sent again' "$(in_function cci__rel_lost 's/if (!sent->item) {/if (!sent->item || (sent->item->kind == CCI__ITEM_BULK \&\& sent->offset + sent->length == sent->item->bulk.length)) { if (sent->item) sent->item->pieces--;/')"
-mutant 'an acknowledgement wants to be acknowledged' "$(in_function cci_rel_input 's/if (rel->reliable ? eliciting : pinged)/if (rel->reliable)/')"
+mutant 'an acknowledgement wants to be acknowledged' "$(in_function cci__rel_received 's/if (is_eliciting)/if (rel->reliable)/')"
 mutant 'a wrong checksum is no harm' "$(in_function cci__dgram_check 's/== cci__load32(bytes + .length)/!= 0/')"
 mutant 'what does not open is taken' "$(in_function cci_conn_open_sealed 's/.length - clear) == 0)/*length - clear) <= 0)/')"
 mutant 'a nonce for two packets of the handshake' "$(in_function cci_conn_seal 's/peer->sealed_count++/peer->sealed_count/')"
