@@ -9182,8 +9182,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
 extern "C" {
 #endif
 
-#define CCI__RMA_CHUNK 65024u /* bytes of a chunk at most */
-#define CCI__RMA_CHUNKS_FIRST 512u
+#define CCI__RMA_CHUNK 65024u               /* bytes of a chunk at most */
 #define CCI__RMA_WINDOW (UINT64_C(1) << 28) /* bytes that a reader asks for in advance, on a long path at most */
 
 typedef struct cci_rma_region {
@@ -9287,9 +9286,12 @@ typedef struct cci_rma_table {
     cci_rma_region_t *regions;
     uint32_t region_count, free, used;
     cci_list_t reads, requests, chunks; /* free ones */
-    cci_rma_chunk_t *chunk_array;
-    uint32_t chunk_count, chunk_free, request_free;
-    uint32_t chunk_made; /* the first of the array; the others are made when they are needed */
+    cci_rma_chunk_t *chunk_array[2];    /* those from the beginning; those that came when they were needed */
+    uint32_t chunk_first;               /* how many of the former */
+    uint32_t chunk_made;                /* of both */
+    uint32_t chunk_count, chunk_free, request_free; /* chunks: with those that may come */
+    /* NULL, or memory for all chunks that may come, of so many bytes, and NULL if there is none */
+    void *(*more)(struct cci_rma_table *table, size_t size);
     const cci_congestion_t *congestion;
     uint64_t receive_window; /* bytes that may come at once to a queue of ours */
     uint64_t away_ns;        /* as in cci_rel_pool_t */
@@ -9316,13 +9318,25 @@ CCI_API void cci_rma_add_regions(cci_rma_table_t *table, uint32_t count) {
     table->region_count += count;
 }
 
-static void cci__rma_make_chunks(cci_rma_table_t *table, uint32_t count) {
-    for (count = cci__min32(count, table->chunk_count - table->chunk_made); count > 0; count--) {
-        cci_rma_chunk_t *chunk = &table->chunk_array[table->chunk_made];
+static void cci__rma_make_chunks(cci_rma_table_t *table, cci_rma_chunk_t *chunk, uint32_t count) {
+    for (; count > 0; count--, chunk++) {
         chunk->id = table->chunk_made++;
         chunk->read = NULL;
         cci__list_append(&table->chunks, &chunk->node);
     }
+}
+
+/* All chunks are in use, and more may come; without memory for them none will. */
+static CCI__RARE void cci__rma_grow_chunks(cci_rma_table_t *table) {
+    uint32_t count = table->chunk_count - table->chunk_made;
+    cci_rma_chunk_t *chunks = table->more ? (cci_rma_chunk_t *)table->more(table, count * sizeof *chunks) : NULL;
+    if (!chunks) {
+        table->chunk_count -= count;
+        table->chunk_free -= count;
+        return;
+    }
+    table->chunk_array[1] = chunks;
+    cci__rma_make_chunks(table, chunks, count);
 }
 
 CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], cci_rma_region_t *regions,
@@ -9333,8 +9347,8 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
     table->key[0] = key[0];
     table->key[1] = key[1];
     table->regions = regions;
-    table->chunk_array = chunks;
-    table->chunk_count = table->chunk_free = chunk_count;
+    table->chunk_array[0] = chunks;
+    table->chunk_count = table->chunk_free = table->chunk_first = chunk_count;
     table->congestion = cci__find_congestion(NULL);
     table->request_free = request_count;
     cci__list_init(&table->reads);
@@ -9342,7 +9356,7 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
     cci__list_init(&table->requests);
     cci_rma_add_regions(table, region_count);
     cci_rma_add_reads(table, reads, read_count);
-    cci__rma_make_chunks(table, CCI__RMA_CHUNKS_FIRST);
+    cci__rma_make_chunks(table, chunks, chunk_count);
     while (request_count-- > 0) cci__list_append(&table->requests, &requests[request_count].node);
 }
 
@@ -9736,7 +9750,6 @@ static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reade
     cci_rma_read_t *read = CCI__CONTAINER(reader->reads.next, cci_rma_read_t, node);
     cci_rma_chunk_t *chunk;
     uint32_t segment = reader->segment, count;
-    if (CCI__UNLIKELY(cci__list_empty(&table->chunks))) cci__rma_make_chunks(table, CCI__RMA_CHUNKS_FIRST);
     chunk = CCI__CONTAINER(table->chunks.next, cci_rma_chunk_t, node);
     cci__list_remove(&chunk->node);
     table->chunk_free--;
@@ -9800,6 +9813,8 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
     while (used + 48 <= room) {
         cci_rma_chunk_t *chunk = NULL;
         uint8_t *frame = at + used;
+        if (CCI__UNLIKELY(cci__list_empty(&table->chunks)) && table->chunk_made < table->chunk_count)
+            cci__rma_grow_chunks(table);
         if (cci__rma_may_ask_again(table, reader))
             chunk = cci__rma_take_again(table, reader);
         else if (cci__rma_may_ask(table, reader))
@@ -9880,7 +9895,9 @@ static void cci__rma_arrived(cci_rma_table_t *table, cci_rma_reader_t *reader, c
 }
 
 static cci_rma_chunk_t *cci__rma_chunk(cci_rma_table_t *table, const cci_rma_reader_t *reader, uint32_t id) {
-    cci_rma_chunk_t *chunk = &table->chunk_array[(id & 0xffff) < table->chunk_made ? id & 0xffff : 0];
+    uint32_t at = (id & 0xffff) < table->chunk_made ? id & 0xffff : 0;
+    const int is_later = at >= table->chunk_first;
+    cci_rma_chunk_t *chunk = &table->chunk_array[is_later][is_later ? at - table->chunk_first : at];
     return chunk->id == id && chunk->read && chunk->read->reader == reader ? chunk : NULL;
 }
 
@@ -11547,6 +11564,7 @@ extern "C" {
 #define CCI__SMALL_READERS CCI_SMALL_ACTIVE
 #endif
 #define CCI__DGRAM_CHUNKS (1u + CCI_SMALL_RMAS)
+#define CCI__DGRAM_FIRST_CHUNKS CCI__DGRAM_CHUNKS
 #define CCI__DGRAM_CONTROL (2u * CCI_SMALL_CONNECTIONS)
 #define CCI__DGRAM_SLAB 512u
 #define CCI__DGRAM_COLLECTING 1u
@@ -11556,10 +11574,15 @@ extern "C" {
 #define CCI__DGRAM_BULKS                                                                                               \
     1024u /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
-#define CCI__DGRAM_CHUNKS 2048u
-#define CCI__DGRAM_CONTROL 64u    /* connection events that are made at once */
-#define CCI__DGRAM_SLAB 32768u    /* bytes of a slab, if not just one thing is longer */
-#define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
+#ifdef CCI_MEMORY_BYTES
+#define CCI__DGRAM_CHUNKS 512u
+#else
+#define CCI__DGRAM_CHUNKS 4096u
+#endif
+#define CCI__DGRAM_FIRST_CHUNKS 512u /* the others come when they are needed */
+#define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
+#define CCI__DGRAM_SLAB 32768u       /* bytes of a slab, if not just one thing is longer */
+#define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
 #endif
 /* Default of both buffer counts, where memory allows. On long paths more messages may be pending, up to MAX_BUFS. */
 #define CCI__DGRAM_BUFS 1024u
@@ -14832,11 +14855,15 @@ static int cci__dgram_fill_stores(cci__dgram_t *ep) {
 }
 #endif
 
+static void *cci__dgram_more_chunks(cci_rma_table_t *table, size_t size) {
+    return cci__dgram_memory(CCI__CONTAINER(table, cci__dgram_t, rma), size);
+}
+
 /* The memory of an endpoint without traffic. All else is allocated when it is needed. */
 static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     uint32_t heads = 0;
     cci_rma_region_t *regions = (cci_rma_region_t *)cci__dgram_memory(ep, CCI__DGRAM_REGIONS * sizeof *regions);
-    cci_rma_chunk_t *chunks = (cci_rma_chunk_t *)cci__dgram_memory(ep, CCI__DGRAM_CHUNKS * sizeof *chunks);
+    cci_rma_chunk_t *chunks = (cci_rma_chunk_t *)cci__dgram_memory(ep, CCI__DGRAM_FIRST_CHUNKS * sizeof *chunks);
     uint8_t **slabs = (uint8_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *slabs);
     uint8_t *zeros = (uint8_t *)cci__dgram_memory(ep, ep->base.info.mtu);
     uint64_t *seen = (uint64_t *)cci__dgram_memory(ep, 2 * CCI__CONN_SEEN * sizeof *seen);
@@ -14867,7 +14894,10 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     ep->pool.overhead = ep->overhead;
     /* a third of what cci__rel_limit lets come */
     ep->pool.ack_bytes = cci__min32(ep->base.info.receive_window / 24, 196608);
-    cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_CHUNKS, NULL, 0);
+    cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_FIRST_CHUNKS, NULL,
+                       0);
+    ep->rma.chunk_count = ep->rma.chunk_free = CCI__DGRAM_CHUNKS;
+    ep->rma.more = cci__dgram_more_chunks;
     ep->rma.endpoint_id = keys[4];
     ep->rma.receive_window = ep->base.info.receive_window;
     ep->rma.congestion = ep->pool.congestion;
