@@ -402,6 +402,9 @@
 #ifndef CCI_NO_ECN
 #define CCI_NO_ECN
 #endif
+#ifndef CCI_MEMORY_BYTES
+#define CCI_MEMORY_BYTES 65536u /* the counts rule */
+#endif
 #ifndef CCI_SMALL_CONNECTIONS
 #define CCI_SMALL_CONNECTIONS 2
 #endif
@@ -9286,12 +9289,15 @@ typedef struct cci_rma_table {
     cci_rma_region_t *regions;
     uint32_t region_count, free, used;
     cci_list_t reads, requests, chunks; /* free ones */
-    cci_rma_chunk_t *chunk_array[2];    /* those from the beginning; those that came when they were needed */
-    uint32_t chunk_first;               /* how many of the former */
-    uint32_t chunk_made;                /* of both */
+    cci_rma_chunk_t *chunk_array;
     uint32_t chunk_count, chunk_free, request_free; /* chunks: with those that may come */
+    uint32_t chunk_made;
+#ifndef CCI_MEMORY_BYTES
+    uint32_t chunk_first;        /* how many there were from the beginning, in `chunk_array` ... */
+    cci_rma_chunk_t *chunk_more; /* ... and the others, which come when they are needed */
     /* NULL, or memory for all chunks that may come, of so many bytes, and NULL if there is none */
     void *(*more)(struct cci_rma_table *table, size_t size);
+#endif
     const cci_congestion_t *congestion;
     uint64_t receive_window; /* bytes that may come at once to a queue of ours */
     uint64_t away_ns;        /* as in cci_rel_pool_t */
@@ -9326,6 +9332,7 @@ static void cci__rma_make_chunks(cci_rma_table_t *table, cci_rma_chunk_t *chunk,
     }
 }
 
+#ifndef CCI_MEMORY_BYTES
 /* All chunks are in use, and more may come; without memory for them none will. */
 static CCI__RARE void cci__rma_grow_chunks(cci_rma_table_t *table) {
     uint32_t count = table->chunk_count - table->chunk_made;
@@ -9335,9 +9342,10 @@ static CCI__RARE void cci__rma_grow_chunks(cci_rma_table_t *table) {
         table->chunk_free -= count;
         return;
     }
-    table->chunk_array[1] = chunks;
+    table->chunk_more = chunks;
     cci__rma_make_chunks(table, chunks, count);
 }
+#endif
 
 CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], cci_rma_region_t *regions,
                                 uint32_t region_count, cci_rma_read_t *reads, uint32_t read_count,
@@ -9347,8 +9355,11 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
     table->key[0] = key[0];
     table->key[1] = key[1];
     table->regions = regions;
-    table->chunk_array[0] = chunks;
-    table->chunk_count = table->chunk_free = table->chunk_first = chunk_count;
+    table->chunk_array = chunks;
+    table->chunk_count = table->chunk_free = chunk_count;
+#ifndef CCI_MEMORY_BYTES
+    table->chunk_first = chunk_count;
+#endif
     table->congestion = cci__find_congestion(NULL);
     table->request_free = request_count;
     cci__list_init(&table->reads);
@@ -9813,8 +9824,10 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
     while (used + 48 <= room) {
         cci_rma_chunk_t *chunk = NULL;
         uint8_t *frame = at + used;
+#ifndef CCI_MEMORY_BYTES
         if (CCI__UNLIKELY(cci__list_empty(&table->chunks)) && table->chunk_made < table->chunk_count)
             cci__rma_grow_chunks(table);
+#endif
         if (cci__rma_may_ask_again(table, reader))
             chunk = cci__rma_take_again(table, reader);
         else if (cci__rma_may_ask(table, reader))
@@ -9896,8 +9909,12 @@ static void cci__rma_arrived(cci_rma_table_t *table, cci_rma_reader_t *reader, c
 
 static cci_rma_chunk_t *cci__rma_chunk(cci_rma_table_t *table, const cci_rma_reader_t *reader, uint32_t id) {
     uint32_t at = (id & 0xffff) < table->chunk_made ? id & 0xffff : 0;
-    const int is_later = at >= table->chunk_first;
-    cci_rma_chunk_t *chunk = &table->chunk_array[is_later][is_later ? at - table->chunk_first : at];
+    cci_rma_chunk_t *chunk = table->chunk_array;
+#ifdef CCI_MEMORY_BYTES
+    chunk += at;
+#else
+    chunk = at < table->chunk_first ? chunk + at : table->chunk_more + (at - table->chunk_first);
+#endif
     return chunk->id == id && chunk->read && chunk->read->reader == reader ? chunk : NULL;
 }
 
@@ -11611,9 +11628,6 @@ extern "C" {
 #define CCI__DGRAM_PAUSE_NS (100 * CCI__MS) /* before a silent peer is asked for a sign of life; then twice as long */
 #define CCI__DGRAM_PAUSE_MAX_NS (2000 * CCI__MS)
 #define CCI__DGRAM_LOOK 16u /* connections that are looked at, at once, for one that can give something back */
-#if defined(CCI_SMALL) && !defined(CCI_MEMORY_BYTES)
-#define CCI_MEMORY_BYTES 65536u /* the counts rule */
-#endif
 #ifdef CCI_MEMORY_BYTES
 #define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
 #else
@@ -14855,9 +14869,11 @@ static int cci__dgram_fill_stores(cci__dgram_t *ep) {
 }
 #endif
 
+#ifndef CCI_MEMORY_BYTES
 static void *cci__dgram_more_chunks(cci_rma_table_t *table, size_t size) {
     return cci__dgram_memory(CCI__CONTAINER(table, cci__dgram_t, rma), size);
 }
+#endif
 
 /* The memory of an endpoint without traffic. All else is allocated when it is needed. */
 static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
@@ -14896,8 +14912,10 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     ep->pool.ack_bytes = cci__min32(ep->base.info.receive_window / 24, 196608);
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_FIRST_CHUNKS, NULL,
                        0);
+#ifndef CCI_MEMORY_BYTES
     ep->rma.chunk_count = ep->rma.chunk_free = CCI__DGRAM_CHUNKS;
     ep->rma.more = cci__dgram_more_chunks;
+#endif
     ep->rma.endpoint_id = keys[4];
     ep->rma.receive_window = ep->base.info.receive_window;
     ep->rma.congestion = ep->pool.congestion;

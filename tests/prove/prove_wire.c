@@ -156,7 +156,7 @@ void prove_data(void) {
     new_table();
     __CPROVER_havoc_object(&one_read);
     __CPROVER_havoc_object(&chunk);
-    table.chunk_array[0] = &chunk;
+    table.chunk_array = &chunk;
     table.chunk_count = table.chunk_made = table.chunk_first = 1;
     chunk.read = nondet_int() ? &one_read : NULL;
     one_read.reader = &reader;
