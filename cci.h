@@ -5571,6 +5571,9 @@ typedef struct cci__rel_ecn_state {
 } cci__rel_ecn_t;
 #endif
 
+/* What is lost may not be in the order in which the receiver needs it. MAYBE: that matters if it lacks buffers. */
+enum { CCI__REL_MAYBE_SHUFFLED = 1, CCI__REL_SHUFFLED };
+
 struct cci_rel {
     cci_rel_pool_t *pool;
     void *user;
@@ -5578,7 +5581,7 @@ struct cci_rel {
     uint8_t once; /* unreliable, but each packet is taken once at most: the user sets it after cci_rel_begin() */
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
     uint8_t lost_writes; /* there may be segments of writes among what is lost */
-    uint8_t shuffled;    /* what is lost may not be in the order in which the receiver needs it */
+    uint8_t shuffled;    /* 0: what is lost is in the order in which the receiver needs it; else see above */
     uint8_t advanced;    /* the packet brought it further */
     uint8_t unsure; /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
@@ -7011,6 +7014,7 @@ static cci_list_t *cci__rel_merge(cci_list_t *a, cci_list_t *b) {
 static void cci__rel_sort_lost(cci_rel_t *rel) {
     cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
     uint32_t i;
+    if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED && !rel->rnr) return;
     rel->shuffled = 0;
     for (node = rel->lost.next; node != &rel->lost; node = next) {
         next = node->next;
@@ -7645,6 +7649,9 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
     sent->in_flight = 0;
     rel->lost_writes |= sent->item->kind == CCI__ITEM_BULK;
     cci__list_remove(&sent->node);
+    if (!rel->shuffled && !cci__list_empty(&rel->lost) &&
+        cci__rel_is_before(sent, CCI__CONTAINER(rel->lost.prev, cci_rel_sent_t, node)))
+        rel->shuffled = CCI__REL_MAYBE_SHUFFLED;
     cci__list_append(&rel->lost, &sent->node);
 }
 
@@ -9104,7 +9111,7 @@ static void cci__rel_probe_timeout(cci_rel_t *rel, uint64_t now_ns) {
         (void)cci__rel_missed(rel, sent, 0);
         if (rel->in_flight > 0 && cci__rel_is_full(rel)) rel->ping = 1;
     }
-    rel->shuffled = 1;
+    rel->shuffled = CCI__REL_SHUFFLED;
 }
 
 #ifndef CCI_SMALL

@@ -1192,6 +1192,30 @@ static void test_what_a_receiver_without_buffers_needs_next_is_sent_next(void **
     world_end(w);
 }
 
+/* The receiver lacks buffers, and the repeat of the message that is due is found to be lost after those behind it: it goes
+ * first all the same. */
+static void test_what_is_due_goes_before_what_was_lost_earlier(void **state) {
+    static const uint32_t order[4] = {1, 3, 0, 2};
+    world_t *w = world_new(6711, CCI_CONN_ATTR_RU, 600);
+    cci_rel_t *rel = &w->side[0].rel;
+    cci_rel_sent_t *sent[4];
+    cci_rel_packet_t packet;
+    uint32_t i;
+    (void)state;
+    w->lose = 256;
+    for (i = 0; i < 4; i++) send_sure(&w->side[0], 500);
+    run_for(w, MS);
+    assert_int_equal(list_length(&rel->flight), 4);
+    for (i = 0; i < 4; i++) sent[i] = CCI__CONTAINER(i ? sent[i - 1]->node.next : rel->flight.next, cci_rel_sent_t, node);
+    rel->rnr = 1;
+    rel->rnr_until_ns = w->now_ns;
+    for (i = 0; i < 4; i++) cci__rel_lost(rel, sent[order[i]]);
+    packet.head = w->head;
+    assert_int_equal(cci_rel_output(rel, &packet, 1, w->now_ns), 1);
+    assert_int_equal(packet.sent->item->first, 0);
+    world_end(w);
+}
+
 /* A receiver keeps no message behind a write until that write is done, as one does whose buffers are short. The write needs
  * none: it must not take its turn among messages that are refused again and again, nor wait as long as they. */
 static void test_writes_go_on_while_the_messages_behind_them_are_refused(void **state) {
@@ -2785,6 +2809,7 @@ int main(void) {
         cmocka_unit_test(test_a_write_from_memory_that_is_gone_fails),
         cmocka_unit_test(test_a_write_that_was_refused_once_for_want_of_buffers_goes_on_at_full_speed),
         cmocka_unit_test(test_what_a_receiver_without_buffers_needs_next_is_sent_next),
+        cmocka_unit_test(test_what_is_due_goes_before_what_was_lost_earlier),
         cmocka_unit_test(test_writes_go_on_while_the_messages_behind_them_are_refused),
         cmocka_unit_test(test_a_write_is_not_starved_by_messages_that_are_refused),
         cmocka_unit_test(test_a_refused_message_is_not_starved_by_writes),
