@@ -1015,6 +1015,9 @@ static void check_overdue(void) {
                 since_ns = cci__max64(since_ns, CCI__CONTAINER(rel->items.next, const cci_rel_item_t, node)->since_ns);
             }
         }
+        if (side->state == SIDE_OPEN && (dconn_of(side)->conn.flags & CCI__CONN_PARKED)) { /* likewise */
+            since_ns = cci__max64(since_ns, dconn_of(side)->in.parked.first->since_ns);
+        }
         since_ns = cci__max64(since_ns, cci__max64(node->awake_ns, side->lingers_until_ns));
         REQUIRE(ORACLE_OVERDUE, node_now_ns(node) <= since_ns + most_ns,
                 "%s has not ended after %.3f s, its time-out is %.3f s", op_text(pending[i]),
