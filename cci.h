@@ -5571,7 +5571,8 @@ typedef struct cci__rel_ecn_state {
 } cci__rel_ecn_t;
 #endif
 
-/* What is lost may not be in the order in which the receiver needs it. MAYBE: that matters if it lacks buffers. */
+/* What is lost is not in the order in which the receiver needs it. MAYBE: that matters if it lacks buffers. Then every
+ * second packet brings the oldest, which it always has room for; the others by turns, since it may have taken any. */
 enum { CCI__REL_MAYBE_SHUFFLED = 1, CCI__REL_SHUFFLED };
 
 struct cci_rel {
@@ -7008,13 +7009,28 @@ static cci_list_t *cci__rel_merge(cci_list_t *a, cci_list_t *b) {
     return merged;
 }
 
+/* The receiver lacks buffers: of what is lost, the oldest goes next. */
+static CCI__RARE void cci__rel_oldest_lost_first(cci_rel_t *rel) {
+    cci_list_t *node, *oldest = rel->lost.next;
+    for (node = oldest; node != &rel->lost; node = node->next)
+        if (cci__rel_is_before(CCI__CONTAINER(node, cci_rel_sent_t, node),
+                               CCI__CONTAINER(oldest, cci_rel_sent_t, node)))
+            oldest = node;
+    if (cci__list_empty(&rel->lost)) return;
+    cci__list_remove(oldest);
+    cci__list_insert(rel->lost.next, oldest);
+}
+
 /* Brings what is lost into the order of its sequence numbers: what the receiver needs next, it always has room for.
  * What is too early for it may be refused for long: by turns, at one packet per time-out, nothing would end. Pile i
  * has 2^i packets. */
 static void cci__rel_sort_lost(cci_rel_t *rel) {
     cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
     uint32_t i;
-    if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED && !rel->rnr) return;
+    if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED) {
+        if (rel->rnr && (rel->next_number & 1)) cci__rel_oldest_lost_first(rel);
+        return;
+    }
     rel->shuffled = 0;
     for (node = rel->lost.next; node != &rel->lost; node = next) {
         next = node->next;

@@ -1193,14 +1193,14 @@ static void test_what_a_receiver_without_buffers_needs_next_is_sent_next(void **
 }
 
 /* The receiver lacks buffers, and the repeat of the message that is due is found to be lost after those behind it: it goes
- * first all the same. */
+ * all the same in one of the next two packets, the other one brings what was lost first. */
 static void test_what_is_due_goes_before_what_was_lost_earlier(void **state) {
     static const uint32_t order[4] = {1, 3, 0, 2};
     world_t *w = world_new(6711, CCI_CONN_ATTR_RU, 600);
     cci_rel_t *rel = &w->side[0].rel;
     cci_rel_sent_t *sent[4];
     cci_rel_packet_t packet;
-    uint32_t i;
+    uint32_t i, tried = 0;
     (void)state;
     w->lose = 256;
     for (i = 0; i < 4; i++) send_sure(&w->side[0], 500);
@@ -1211,8 +1211,12 @@ static void test_what_is_due_goes_before_what_was_lost_earlier(void **state) {
     rel->rnr_until_ns = w->now_ns;
     for (i = 0; i < 4; i++) cci__rel_lost(rel, sent[order[i]]);
     packet.head = w->head;
-    assert_int_equal(cci_rel_output(rel, &packet, 1, w->now_ns), 1);
-    assert_int_equal(packet.sent->item->first, 0);
+    for (i = 0; i < 2; i++) {
+        rel->rnr_until_ns = w->now_ns;
+        assert_int_equal(cci_rel_output(rel, &packet, 1, w->now_ns), 1);
+        tried |= 1u << packet.sent->item->first;
+    }
+    assert_int_equal(tried, 1 << 0 | 1 << 1);
     world_end(w);
 }
 
