@@ -1654,9 +1654,9 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
  *
  * Words of this implementation that are not QUIC's, TCP's or verbs', in the order in which a message meets them:
  *
- *     active           the hot state of a connection: what it has only while something is under way, beside the 256
- *                      bytes that it always has. It is lent to the connection
- *     item             what a connection sends, in the order of the calls: a run, a zero-copy message (LENT), a
+ *     hot state        of a connection: what it has only while something is under way (cci__hot_t), beside the 256
+ *                      bytes that it always has
+ *     item             what a connection sends, in the order of the calls: a run, a zero-copy message (ZERO_COPY), a
  *                      remote write (BULK), or a read, which another section carries out (EXTERN). It ends when all
  *                      of it has arrived
  *     run              messages with consecutive sequence numbers, coalesced into one packet
@@ -1667,15 +1667,14 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
  *                      under way [RFC 896]
  *     early            a message that has come before one in front of it; it waits in the receiver
  *     in order         a message that is the next one expected; it may take a buffer that an early one may not
- *     part             a reassembly entry: a long message, or a remote write, of which some segments have come
+ *     reassembly       an entry: a long message, or a remote write, of which some segments have come
  *     gate             on an ordered connection, behind which messages wait that may answer one behind a remote read
  *     ready, soon      the connections that have something to send; and those of which something waits for company
  *     turn             what a connection may move at the memory limit before the next one has it (deficit round
  *                      robin)
  *     parked           of a connection whose peer does not answer: only its items stay, all else goes to others
  *     round, pump      one pass of an endpoint's work: receive, timers, send
- *     sink             the callbacks of a layer to the one above
- *     void             a gap in sequence numbers whose messages were cancelled
+ *     void             sequence numbers whose messages were cancelled: they go to the peer, which delivers nothing
  *     notice           something that becomes a CCI_EVENT_STATUS
  *     wakes            the classes of events that make the OS handle readable
  * ================================================================================================================== */
@@ -2874,7 +2873,7 @@ enum { /* packet types */
 
 typedef char cci__links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
 
-enum { /* frame types; >>rel hands those from CCI__FRAME_OTHER on to its sink */
+enum { /* frame types; >>rel hands those from CCI__FRAME_OTHER on to its callbacks */
        CCI__FRAME_PAD,
        CCI__FRAME_MESSAGE,
        CCI__FRAME_FRAGMENT,
@@ -3459,9 +3458,9 @@ typedef struct cci_conn {
     uint32_t send_timeout_us, keepalive_us; /* the user's: CCI_OPT_CONN_ */
 } cci_conn_t;
 
-#define CCI__CONN_PINGED 0x100u /* the peer was asked for a sign of life, and nothing has come since */
-#define CCI__CONN_WORN 0x200u   /* no more packets can be sealed */
-#define CCI__CONN_BUSY 0x400u   /* client: the server has no space for it */
+#define CCI__CONN_PINGED 0x100u        /* the peer was asked for a sign of life, and nothing has come since */
+#define CCI__CONN_KEY_EXHAUSTED 0x200u /* no more packets can be sealed */
+#define CCI__CONN_BUSY 0x400u          /* client: the server has no space for it */
 #define CCI__CONN_UNDECIDED                                                                                            \
     0x800u                        /* server: counts among those of its network that the program has not decided about */
 #define CCI__CONN_COUNTED 0x1000u /* server: counts among those of its network */
@@ -3885,7 +3884,7 @@ typedef struct cci_conn_request {
 typedef enum cci_conn_got {
     CCI_CONN_GOT_NOTHING,   /* it has been seen to, or is dropped                            */
     CCI_CONN_GOT_SOUND,     /* it opened, if it was sealed; never from cci_conn_input()      */
-    CCI_CONN_GOT_STRAY,     /* it is not ours, or for no connection of the table             */
+    CCI_CONN_GOT_UNMATCHED, /* it is not ours, or for no connection of the table             */
     CCI_CONN_GOT_MISMATCH,  /* one side seals and the other does not                         */
     CCI_CONN_GOT_FORGERY,   /* it does not open                                              */
     CCI_CONN_GOT_REQUEST,   /* of a client that is new: see cci_conn_begin_request()         */
@@ -4154,7 +4153,8 @@ CCI_API void cci_conn_move(cci_conn_table_t *table, cci_conn_t *conn, const cci_
 
 /* Is there a peer that may think that the connection lives? */
 CCI_API int cci_conn_has_listener(const cci_conn_t *conn) {
-    return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) && !(conn->flags & CCI__CONN_WORN) &&
+    return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) &&
+           !(conn->flags & CCI__CONN_KEY_EXHAUSTED) &&
            (conn->state != CCI_CONN_BROKEN || cci_conn_life_of(conn)->at.end_status == CCI_ETIMEDOUT);
 }
 
@@ -4371,7 +4371,7 @@ typedef struct cci_conn_seek cci_conn_seek_t;
  * direction 8. Packets without a number of their own, those of the handshake, are counted by the connection. So no
  * nonce is used twice under a key as long as tokens are random.
  *   Invariants: a packet is opened before anything of it counts; a connection with a key takes none that is not
- * sealed; a connection that has used up its numbers, or whose hook refuses, is worn (CCI__CONN_WORN) and sends
+ * sealed; a connection that has used up its numbers, or whose hook refuses, is worn (CCI__CONN_KEY_EXHAUSTED) and sends
  * nothing more.
  * ================================================================================================================== */
 
@@ -4382,7 +4382,7 @@ CCI_API int cci_conn_seal(cci_conn_table_t *table, cci_conn_t *conn, uint64_t nu
     uint8_t nonce[CCI_SEAL_NONCE_LEN], type = wire[1];
     int is_data = type == CCI__PKT_DATA || type == CCI__PKT_GROUP;
     uint32_t clear = cci_conn_clear_size(type);
-    if (CCI__UNLIKELY(conn->flags & CCI__CONN_WORN)) return 0;
+    if (CCI__UNLIKELY(conn->flags & CCI__CONN_KEY_EXHAUSTED)) return 0;
     if (!is_data) {
         if (peer->sealed_count == UINT32_MAX) return 0;
         number = peer->sealed_count++; /* a packet that is repeated is another */
@@ -4396,7 +4396,7 @@ CCI_API int cci_conn_seal(cci_conn_table_t *table, cci_conn_t *conn, uint64_t nu
             return 1;
         }
     }
-    conn->flags |= CCI__CONN_WORN;
+    conn->flags |= CCI__CONN_KEY_EXHAUSTED;
     return 0;
 }
 
@@ -4454,7 +4454,7 @@ static cci_conn_got_t cci__conn_unseal_input(const cci_conn_table_t *table, cci_
 
 static cci_conn_got_t cci__conn_unknown(cci_conn_table_t *table, cci_conn_packet_t *in, int is_answered) {
     if (is_answered && table->resets++ < CCI__CONN_RESETS) in->answer = CCI__PKT_RESET;
-    return CCI_CONN_GOT_STRAY;
+    return CCI_CONN_GOT_UNMATCHED;
 }
 
 /* Does a request have a cookie of this epoch or of the one before? */
@@ -4663,7 +4663,7 @@ CCI_API cci_conn_got_t cci_conn_input(cci_conn_table_t *table, cci_conn_packet_t
     case CCI__PKT_CLOSE:
     case CCI__PKT_CLOSED: return cci__conn_input_close(table, in);
     case CCI__PKT_RESET: return cci__conn_input_reset(table, in);
-    default: return CCI_CONN_GOT_STRAY;
+    default: return CCI_CONN_GOT_UNMATCHED;
     }
 }
 
@@ -5205,13 +5205,13 @@ CCI_API int cci_conn_candidates_found(const cci_conn_table_t *table, const cci_c
  * It does no I/O, reads no clock and never allocates: time is an argument, memory comes with the pool, which asks its
  * user for more when one of its lists is empty (cci_rel_pool_t.more), datagrams go in through cci_rel_input() and are
  * pulled out through cci_rel_output(); cci_rel_deadline() says when to call cci_rel_timeout(). What it has for its user
- * it tells through the table cci_rel_sink_t.
+ * it tells through the table cci_rel_callbacks_t.
  *
  * Everything reliable has a sequence number: each message, and each write of memory. Sequence numbers decide what has
  * been delivered; packet numbers only what to send again. An item is what is sent: a RUN of small messages with
- * consecutive sequence numbers that travel in one packet if they fit, a LENT message that is sent straight from the
- * user's memory, a BULK write that is cut into segments straight from the user's memory, or EXTERN, which is sent by
- * another layer and has its place in the order of completion here.
+ * consecutive sequence numbers that travel in one packet if they fit, a ZERO_COPY message that is sent straight from
+ * the user's memory, a BULK write that is cut into segments straight from the user's memory, or EXTERN, which is sent
+ * by another layer and has its place in the order of completion here.
  *
  * Invariants: an item is finished when all of it has been sent and no piece of it is unacknowledged. A packet is
  * acknowledged only when everything in it has been taken. A packet number is taken once. A receiver that can't take
@@ -5263,8 +5263,8 @@ CCI_API int cci_conn_candidates_found(const cci_conn_table_t *table, const cci_c
  *     FRAGMENT type, flags, length 2, sequence 4, offset 4, total 4                          data of a long message
  *     BULK     type, flags, length 2, sequence 4, key 8, region 4, 0 4, remote offset 8,
  *              offset 8, total 8                                                             data
- *     SKIP     as MESSAGE: a message that was withdrawn
- *     VOID     type, flags, 0 2, sequence 4, count 4, 0 4      all of these were withdrawn
+ *     SKIP     as MESSAGE: a message that was cancelled
+ *     VOID     type, flags, 0 2, sequence 4, count 4, 0 4      all of these were cancelled
  *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, expected 4, n times (gap 2, length 2)
  *              expected: all sequence numbers below have been taken
  *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
@@ -5299,21 +5299,21 @@ extern "C" {
 #define CCI__REL_UNTOLD 16u /* of those among them that a TAKEN of ours names */
 #define CCI__REL_GAPS 96u   /* in a bulk write */
 #endif
-#define CCI__REL_TAKEN_RANGES 16u /* in a TAKEN of a peer's at most */
-#define CCI__REL_FEW_NUMBERS 1u   /* the ranges that there is space for before the pool is asked: of packet numbers */
-#define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
-#define CCI__REL_SMALL 256u       /* bytes of frames in a small block */
-#define CCI__REL_MIDDLE 2048u     /* in a middle one, if a large one has more than twice as many */
-#define CCI__REL_PARTS 288u       /* long messages and writes arriving at once: each piece is looked up among them */
-#define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
-#define CCI__REL_PIECES 4u           /* FRAGMENT, BULK and VOID frames in a packet; we send one */
-#define CCI__REL_ACK_MORE 14u        /* ranges in an ACK besides the first */
-#define CCI__REL_ACK_SMALL 32u       /* bytes that an answer leaves for one, besides those for a TAKEN and NACKs */
+#define CCI__REL_TAKEN_RANGES 16u  /* in a TAKEN of a peer's at most */
+#define CCI__REL_FEW_NUMBERS 1u    /* the ranges that there is space for before the pool is asked: of packet numbers */
+#define CCI__REL_FEW_GAPS 3u       /* in a bulk write or a long message */
+#define CCI__REL_SMALL 256u        /* bytes of frames in a small block */
+#define CCI__REL_MIDDLE 2048u      /* in a middle one, if a large one has more than twice as many */
+#define CCI__REL_REASSEMBLIES 288u /* long messages and writes arriving at once: each piece is looked up among them */
+#define CCI__REL_UNRELIABLE_REASSEMBLIES 8u /* messages in fragments arriving at once on an unreliable connection */
+#define CCI__REL_PIECES 4u                  /* FRAGMENT, BULK and VOID frames in a packet; we send one */
+#define CCI__REL_ACK_MORE 14u               /* ranges in an ACK besides the first */
+#define CCI__REL_ACK_SMALL 32u /* bytes that an answer leaves for one, besides those for a TAKEN and NACKs */
 #define CCI__REL_TAKEN_MOST (8u + 4u * CCI__REL_UNTOLD)
-#define CCI__REL_NACKS_MOST 32u /* bytes of all NACKs of a packet */
-#define CCI__REL_MARKS_SIZE 16u /* bytes of a MARKS frame */
-#define CCI__REL_INLINE 1024u   /* writes up to here travel like messages */
-#define CCI_REL_LENT_MIN 2048u  /* below, a copy costs less than a packet of its own */
+#define CCI__REL_NACKS_MOST 32u     /* bytes of all NACKs of a packet */
+#define CCI__REL_MARKS_SIZE 16u     /* bytes of a MARKS frame */
+#define CCI__REL_INLINE 1024u       /* writes up to here travel like messages */
+#define CCI_REL_ZERO_COPY_MIN 2048u /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
 #define CCI__REL_SILENCE_NS (10 * 1000u)
 #define CCI__REL_STREAM 262144u /* bytes in a row that make a stream */
@@ -5334,7 +5334,7 @@ typedef struct cci_rel_link {
 
 typedef struct cci_rel_op {
     int32_t status;
-    uint32_t parts; /* items it still waits for */
+    uint32_t link_count; /* items it still waits for */
     cci_rel_link_t link[2];
 } cci_rel_op_t;
 
@@ -5348,19 +5348,19 @@ typedef struct cci_rel_bulk {
 } cci_rel_bulk_t;
 
 /* RUN: messages and short writes, one behind the other, which travel together. SLOTS: a message of several packets,
- * lying in the pieces that it leaves in. LENT: a message that lies where the program has it. */
-enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT, CCI__ITEM_SLOTS };
+ * lying in the pieces that it leaves in. ZERO_COPY: a message that lies where the program has it. */
+enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_ZERO_COPY, CCI__ITEM_SLOTS };
 #define CCI__SLOT_HEAD (CCI_REL_HEADER + 16u) /* bytes before each piece: its packet's header and the FRAGMENT's */
 
 #define CCI__ITEM_QUEUED 1u /* in the queue of what is to be sent */
 #define CCI__ITEM_HELD 2u   /* may not be sent yet */
-#define CCI__ITEM_VOID 4u   /* withdrawn: the receiver must be told */
+#define CCI__ITEM_VOID 4u   /* cancelled: the receiver must be told */
 #define CCI__ITEM_DONE 8u   /* finished, waits for earlier ones */
 #define CCI__ITEM_RMA 16u   /* counts for fences */
 #define CCI__ITEM_FENCE 32u
 #define CCI__ITEM_SENT 64u     /* all of it has been sent at least once */
 #define CCI__ITEM_PAIR 128u    /* the next sequence number belongs to it: a completion message */
-#define CCI__ITEM_LEAVING 256u /* about to be withdrawn */
+#define CCI__ITEM_LEAVING 256u /* about to be cancelled */
 #define CCI__ITEM_ANSWER 512u  /* may answer a message of the peer's: an acknowledgement travels with it */
 
 typedef struct cci_rel_item {
@@ -5378,8 +5378,8 @@ typedef struct cci_rel_item {
     uint32_t length, sent, fragment; /* bytes of frames; sent up to; of the message there, bytes sent in fragments */
     uint32_t capacity;               /* bytes at `frames` */
     uint8_t *frames;                 /* RUN, SLOTS: in the small block itself, or a larger one; else NULL */
-    uint8_t head[8];                 /* LENT, SLOTS: the frame's */
-    uint32_t even;                   /* bytes of each fragment of the message that is being sent in fragments */
+    uint8_t head[8];                 /* ZERO_COPY, SLOTS: the frame's */
+    uint32_t fragment_size;          /* bytes of each fragment of the message that is being sent in fragments */
     struct cci_rel_item *follow;     /* EXTERN: a held item that goes when this is done */
     void *user_data;                 /* EXTERN: the other layer's */
     cci_rel_bulk_t bulk;
@@ -5442,7 +5442,7 @@ typedef struct cci_rel_run {
 } cci_rel_run_t;
 
 /* A long message or a bulk write that is arriving, or anything that arrived too early to count. */
-typedef struct cci_rel_part {
+typedef struct cci_rel_reassembly {
     cci_list_t node; /* ascending by first */
     uint64_t first, total;
     uint32_t count;
@@ -5453,7 +5453,7 @@ typedef struct cci_rel_part {
     uint8_t *memory;
     cci_range_t *ranges; /* that have come: `few`, or a cci_rel_gaps_t of the pool */
     cci_range_t few[CCI__REL_FEW_GAPS];
-} cci_rel_part_t;
+} cci_rel_reassembly_t;
 
 /* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it;
  * with `slots` it may come back as other memory, just in front of the body and of zeros for the padding: set it for
@@ -5471,7 +5471,7 @@ typedef struct cci_rel_packet {
 } cci_rel_packet_t;
 
 /* What a connection tells its user, and asks of it. `user` is what cci_rel_begin() was given. */
-typedef struct cci_rel_sink {
+typedef struct cci_rel_callbacks {
     /* May the packet in `buffer` be kept? 1, and then a reference is held, or 0. in_order: it is the one needed
      * next. */
     int (*keep)(void *user, void *buffer, int in_order);
@@ -5487,7 +5487,7 @@ typedef struct cci_rel_sink {
     /* A frame of type OTHER or above, `length` bytes to the end of the packet; returns its length, 0 if malformed. */
     uint32_t (*frame)(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns);
     void (*broken)(void *user, int status); /* the peer does not answer any more */
-} cci_rel_sink_t;
+} cci_rel_callbacks_t;
 
 /* What a pool is asked for when it has none left. */
 enum {
@@ -5496,7 +5496,7 @@ enum {
     CCI_REL_LARGE,
     CCI_REL_BULKS,
     CCI_REL_RECORDS,
-    CCI_REL_PARTS,
+    CCI_REL_REASSEMBLIES,
     CCI_REL_NUMBERS,
     CCI_REL_GAPS
 };
@@ -5514,20 +5514,20 @@ enum {
 /* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes
  * up to what the pool may have in all: `more` adds to a list that is empty, and returns 1 if it did. */
 typedef struct cci_rel_pool {
-    const cci_rel_sink_t *sink;
+    const cci_rel_callbacks_t *callbacks;
     const cci_congestion_t *congestion;
     int (*more)(struct cci_rel_pool *pool, int what); /* NULL: there are no more than were added */
-    cci_list_t blocks, middle, large, bulks, records, parts, numbers, gaps;
+    cci_list_t blocks, middle, large, bulks, records, reassemblies, numbers, gaps;
     uint32_t ack_bytes;  /* that may come before they are acknowledged */
     uint32_t block_size; /* bytes of frames in a RUN: of a large block */
     uint8_t slots;       /* packets leave as they are: long messages lie as packets */
-    /* blocks that one connection may have, and writes, reads and lent messages */
+    /* blocks that one connection may have, and writes, reads and zero-copy messages */
     uint32_t block_limit, bulk_limit;
     uint32_t block_most; /* blocks that one may have where the path takes so many; 0: no more than block_limit */
     uint32_t block_total, block_out;
     uint32_t middle_total, middle_out;
     uint32_t large_total, large_out;
-    uint32_t part_total, part_free;
+    uint32_t reassembly_total, reassembly_free;
     uint32_t record_free, record_total;
     uint32_t gap_free;
     uint32_t buffers_held; /* by all connections, with what can't be delivered yet */
@@ -5592,8 +5592,8 @@ struct cci_rel {
     uint32_t timeout_us;  /* of what is issued from now on; 0: for ever */
     uint16_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
     uint16_t probes;      /* time-outs in a row, up to 65,535 */
-    /* lent by the pool */
-    uint16_t part_count, gap_count;
+    /* held of the pool */
+    uint16_t reassembly_count, gap_count;
     uint32_t record_count, block_count, middle_count, large_count, bulk_count;
     uint32_t buffers_held; /* buffers with what can't be delivered yet */
     uint32_t rma_open;     /* RMAs on their way */
@@ -5651,7 +5651,7 @@ struct cci_rel {
     uint32_t sequence_count, sequence_capacity;
     cci_rel_run_t *early;      /* taken, not yet delivered; ascending */
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
-    cci_list_t parts;
+    cci_list_t reassemblies;
     uint64_t stuck_ns; /* when it got further for the last time, or began to hold something */
     uint32_t nacks[4]; /* sequence numbers */
     cci_range_t few_numbers[CCI__REL_FEW_NUMBERS];
@@ -5680,10 +5680,10 @@ static CCI__RARE void cci__rel_note(const cci_rel_t *rel, int what) {
 
 /* ---- memory ---- */
 
-CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_sink_t *sink, uint32_t block_size,
+CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_callbacks_t *callbacks, uint32_t block_size,
                                uint32_t base_mtu) {
     memset(pool, 0, sizeof *pool);
-    pool->sink = sink;
+    pool->callbacks = callbacks;
     pool->block_size = block_size;
     pool->base_mtu = base_mtu;
     pool->ack_bytes = 131072;
@@ -5692,7 +5692,7 @@ CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_sink_t *sink,
     cci__list_init(&pool->large);
     cci__list_init(&pool->bulks);
     cci__list_init(&pool->records);
-    cci__list_init(&pool->parts);
+    cci__list_init(&pool->reassemblies);
     cci__list_init(&pool->numbers);
     cci__list_init(&pool->gaps);
 }
@@ -5711,15 +5711,15 @@ CCI_API void cci_rel_pool_add_blocks(cci_rel_pool_t *pool, cci_rel_block_t *bloc
 }
 
 CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint32_t bulk_count, cci_rel_sent_t *records,
-                              uint32_t record_count, cci_rel_part_t *parts, uint32_t part_count) {
+                              uint32_t record_count, cci_rel_reassembly_t *reassemblies, uint32_t reassembly_count) {
     pool->bulk_limit += bulk_count;
     while (bulk_count-- > 0) cci__list_append(&pool->bulks, &bulks[bulk_count].node);
     pool->record_free += record_count;
     pool->record_total += record_count;
     while (record_count-- > 0) cci__list_append(&pool->records, &records[record_count].node);
-    pool->part_total += part_count;
-    pool->part_free += part_count;
-    while (part_count-- > 0) cci__list_append(&pool->parts, &parts[part_count].node);
+    pool->reassembly_total += reassembly_count;
+    pool->reassembly_free += reassembly_count;
+    while (reassembly_count-- > 0) cci__list_append(&pool->reassemblies, &reassemblies[reassembly_count].node);
 }
 
 CCI_API void cci_rel_pool_add_ranges(cci_rel_pool_t *pool, cci_rel_numbers_t *numbers, uint32_t number_count,
@@ -5955,17 +5955,17 @@ static void cci__rel_hold_buffer(cci_rel_t *rel, int more) {
     rel->pool->buffers_held += (uint32_t)more;
 }
 
-static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
-    if (part->buffer) {
-        rel->pool->sink->drop(rel->user, part->buffer);
+static void cci__rel_free_reassembly(cci_rel_t *rel, cci_rel_reassembly_t *entry) {
+    if (entry->buffer) {
+        rel->pool->callbacks->drop(rel->user, entry->buffer);
         cci__rel_hold_buffer(rel, -1);
     }
-    cci__rel_free_gaps(rel, &part->ranges, &part->range_capacity, part->few, CCI__REL_FEW_GAPS);
+    cci__rel_free_gaps(rel, &entry->ranges, &entry->range_capacity, entry->few, CCI__REL_FEW_GAPS);
     if (rel->sequence_count == 0) cci__rel_free_sequences(rel); /* see cci__rel_fits() */
-    rel->part_count--;
-    cci__list_remove(&part->node);
-    cci__list_append(&rel->pool->parts, &part->node);
-    rel->pool->part_free++;
+    rel->reassembly_count--;
+    cci__list_remove(&entry->node);
+    cci__list_append(&rel->pool->reassemblies, &entry->node);
+    rel->pool->reassembly_free++;
 }
 
 #ifndef CCI_NO_ECN
@@ -6010,7 +6010,7 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     cci__list_init(&rel->follows);
     cci__list_init(&rel->flight);
     cci__list_init(&rel->lost);
-    cci__list_init(&rel->parts);
+    cci__list_init(&rel->reassemblies);
     rel->next_number = state->next_number;
     rel->floor_number = state->floor_number;
     rel->next_sequence = state->next_sequence;
@@ -6039,18 +6039,18 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     CCI__REL_ECN(cci__rel_reset_ecn(rel, state);)
 }
 
-/* Nothing is under way in either direction: the memory can be lent to another. */
+/* Nothing is under way in either direction: the memory can be given to another. */
 CCI_API int cci_rel_idle(const cci_rel_t *rel) {
     return cci__list_empty(&rel->items) && cci__list_empty(&rel->flight) && cci__list_empty(&rel->lost) &&
-           !rel->early && cci__list_empty(&rel->parts) && !rel->sequence_count && !rel->ack_count && !rel->nack_count &&
-           !rel->ping;
+           !rel->early && cci__list_empty(&rel->reassemblies) && !rel->sequence_count && !rel->ack_count &&
+           !rel->nack_count && !rel->ping;
 }
 
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason);
 
 /* Does it hold something that belongs to all? */
 static int cci__rel_holds(const cci_rel_t *rel) {
-    return rel->buffers_held || rel->part_count || rel->sequence_count;
+    return rel->buffers_held || rel->reassembly_count || rel->sequence_count;
 }
 
 /* Since when it has held something that belongs to all and got no further; CCI__NEVER if it holds nothing. */
@@ -6101,7 +6101,7 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
 /* Is there nothing but messages, writes and reads that are not done? */
 CCI_API int cci_rel_can_park(const cci_rel_t *rel) {
     const cci_list_t *node;
-    if (!rel->reliable || rel->early || !cci__list_empty(&rel->parts) || rel->sequence_count ||
+    if (!rel->reliable || rel->early || !cci__list_empty(&rel->reassemblies) || rel->sequence_count ||
         cci__list_empty(&rel->items) || (rel->ordered && rel->by.gated))
         return 0;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
@@ -6186,8 +6186,8 @@ CCI_API uint64_t cci_rel_parked_until(const cci_rel_item_t *first) {
 static void cci__rel_attach(cci_rel_item_t *item, cci_rel_op_t *op, uint64_t sequence) {
     cci_rel_link_t *link;
     if (!op) return;
-    CCI_ASSERT(op->parts < 2);
-    link = &op->link[op->parts++];
+    CCI_ASSERT(op->link_count < 2);
+    link = &op->link[op->link_count++];
     link->next = NULL;
     link->op = op;
     link->sequence = sequence;
@@ -6283,14 +6283,14 @@ static void cci__rel_single(cci_rel_t *rel, cci_rel_item_t *item, uint32_t lengt
 }
 
 /* Bytes of each piece of a message, of which `space` fit into a packet: pieces of one size, and as few as can be. */
-static uint32_t cci__rel_even(uint32_t length, uint32_t space) {
+static uint32_t cci__rel_fragment_size(uint32_t length, uint32_t space) {
     uint32_t count = (length + space - 1) / space;
     return cci__pad8((length + count - 1) / count);
 }
 
-/* Copies a message into pieces of `even` bytes, each behind room for its packet's head, the last filled up with
- * zeros. */
-static void cci__rel_fill_slots(uint8_t *slot, uint32_t even, const struct iovec *data, uint32_t count) {
+/* Copies a message into pieces of `fragment_size` bytes, each behind space for its packet's head, the last filled up
+ * with zeros. */
+static void cci__rel_fill_slots(uint8_t *slot, uint32_t fragment_size, const struct iovec *data, uint32_t count) {
     uint32_t used = 0, i;
     slot += CCI__SLOT_HEAD;
     for (i = 0; i < count; i++) {
@@ -6298,31 +6298,32 @@ static void cci__rel_fill_slots(uint8_t *slot, uint32_t even, const struct iovec
         size_t rest = data[i].iov_len;
         while (rest > 0) {
             uint32_t step;
-            if (used == even) {
-                slot += even + CCI__SLOT_HEAD;
+            if (used == fragment_size) {
+                slot += fragment_size + CCI__SLOT_HEAD;
                 used = 0;
             }
-            step = (uint32_t)cci__min64(rest, even - used);
+            step = (uint32_t)cci__min64(rest, fragment_size - used);
             memcpy(slot + used, from, step);
             used += step;
             from += step;
             rest -= step;
         }
     }
-    memset(slot + used, 0, even - used);
+    memset(slot + used, 0, fragment_size - used);
 }
 
 /* Sends a message of more than one packet so that nothing of it need be copied again. 0: its pieces don't fit. */
 static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length,
                                cci_rel_op_t *op, uint64_t now_ns) {
     uint32_t space = rel->mtu - CCI__SLOT_HEAD - (rel->unsure ? CCI__REL_ACK_SMALL : 0);
-    uint32_t even = cci__rel_even(length, space & ~7u), pieces = (length + even - 1) / even;
+    uint32_t fragment_size = cci__rel_fragment_size(length, space & ~7u),
+             pieces = (length + fragment_size - 1) / fragment_size;
     cci_rel_item_t *item;
-    if ((even + CCI__SLOT_HEAD) * pieces > rel->pool->block_size) return 0;
-    item = cci__rel_new_item(rel, CCI__ITEM_SLOTS, (even + CCI__SLOT_HEAD) * pieces, now_ns);
+    if ((fragment_size + CCI__SLOT_HEAD) * pieces > rel->pool->block_size) return 0;
+    item = cci__rel_new_item(rel, CCI__ITEM_SLOTS, (fragment_size + CCI__SLOT_HEAD) * pieces, now_ns);
     if (!item) return 0;
-    item->even = even;
-    cci__rel_fill_slots(item->frames, even, data, count);
+    item->fragment_size = fragment_size;
+    cci__rel_fill_slots(item->frames, fragment_size, data, count);
     cci__rel_single(rel, item, length, op);
     return 1;
 }
@@ -6349,10 +6350,11 @@ CCI_API int cci_rel_send(cci_rel_t *rel, const struct iovec *data, uint32_t coun
     return CCI_SUCCESS;
 }
 
-/* Sends a message of CCI_REL_LENT_MIN bytes or more from where it is: `data` stays untouched until it completes.
+/* Sends a message of CCI_REL_ZERO_COPY_MIN bytes or more from where it is: `data` stays untouched until it completes.
  * CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
-CCI_API int cci_rel_lend(cci_rel_t *rel, const void *data, uint32_t length, cci_rel_op_t *op, uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_new_item(rel, CCI__ITEM_LENT, 0, now_ns);
+CCI_API int cci_rel_send_zero_copy(cci_rel_t *rel, const void *data, uint32_t length, cci_rel_op_t *op,
+                                   uint64_t now_ns) {
+    cci_rel_item_t *item = cci__rel_new_item(rel, CCI__ITEM_ZERO_COPY, 0, now_ns);
     if (!item) return CCI_ENOBUFS;
     item->bulk.data = (const uint8_t *)data;
     cci__rel_single(rel, item, length, op);
@@ -6444,7 +6446,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
     return CCI_SUCCESS;
 }
 
-/* Gives an operation that another layer carries out its place in the order. The sink's start() is called when it may
+/* Gives an operation that another layer carries out its place in the order. The callback start() is called when it may
  * begin, perhaps at once; the other layer calls cci_rel_extern_done() at its end. The message `data` follows when it is
  * done, if `message` is set. */
 CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data, uint32_t length, int fence,
@@ -6469,7 +6471,7 @@ CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data
         cci__rel_hold(rel, item);
     } else {
         cci__rel_open_rma(rel, item);
-        rel->pool->sink->start(rel->user, item);
+        rel->pool->callbacks->start(rel->user, item);
     }
     return CCI_SUCCESS;
 }
@@ -6491,7 +6493,7 @@ static void cci__rel_release_held(cci_rel_t *rel) {
         if (item->kind != CCI__ITEM_RUN) cci__rel_open_rma(rel, item);
         if (item->kind == CCI__ITEM_EXTERN) {
             item->flags &= ~CCI__ITEM_HELD;
-            rel->pool->sink->start(rel->user, item);
+            rel->pool->callbacks->start(rel->user, item);
         } else {
             cci__rel_enqueue(rel, item);
         }
@@ -6507,17 +6509,17 @@ static void cci__rel_complete_ops(cci_rel_t *rel, cci_rel_item_t *item) {
         cci_rel_link_t *next = link->next;
         cci_rel_op_t *op = link->op;
         if (op->status == CCI_SUCCESS && link->sequence >= item->first) op->status = status;
-        if (--op->parts == 0) rel->pool->sink->complete(rel->user, op);
+        if (--op->link_count == 0) rel->pool->callbacks->complete(rel->user, op);
         link = next;
     }
 }
 
-/* The item is to be withdrawn, but its first messages may have gone in a packet of their own, and have been taken. */
+/* The item is to be cancelled, but its first messages may have gone in a packet of their own, and have been taken. */
 static void cci__rel_complete_first(cci_rel_t *rel, cci_rel_item_t *item) {
     while (item->ops && item->ops->sequence < rel->taken && item->kind == CCI__ITEM_RUN) {
         cci_rel_op_t *op = item->ops->op;
         item->ops = item->ops->next;
-        if (--op->parts == 0) rel->pool->sink->complete(rel->user, op);
+        if (--op->link_count == 0) rel->pool->callbacks->complete(rel->user, op);
     }
     if (!item->ops) item->ops_tail = &item->ops;
 }
@@ -6531,7 +6533,7 @@ static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
 }
 
 /* Ordered: tells what waits for nothing but that the peer hears of withdrawals: those themselves, and operations on
- * memory, or of another layer, that are done. (A message behind a withdrawal does wait: the peer delivers it when it
+ * memory, or of another layer, that are done. (A message behind a cancellation does wait: the peer delivers it when it
  * has heard.) */
 static void cci__rel_tell(cci_rel_t *rel) {
     cci_list_t *node;
@@ -6587,9 +6589,9 @@ static void cci__rel_forget_pieces(cci_rel_t *rel, cci_rel_item_t *item) {
     item->pieces = 0;
 }
 
-/* Withdraws an item: its operations end with `status` in their turn, and the receiver is told to go on without it.
- * `behind`: where its place among those that have been withdrawn is looked for. */
-static void cci__rel_withdraw_behind(cci_rel_t *rel, cci_rel_item_t *item, int status, cci_list_t *behind) {
+/* Cancels an item: its operations end with `status` in their turn, and the receiver is told to go on without it.
+ * `behind`: where its place among those that have been cancelled is looked for. */
+static void cci__rel_cancel_behind(cci_rel_t *rel, cci_rel_item_t *item, int status, cci_list_t *behind) {
     cci_list_t *before = item->node.prev;
     if (before != &rel->items && CCI__CONTAINER(before, cci_rel_item_t, node)->follow == item)
         CCI__CONTAINER(before, cci_rel_item_t, node)->follow = NULL; /* the other layer's operation ends without it */
@@ -6610,8 +6612,8 @@ static void cci__rel_withdraw_behind(cci_rel_t *rel, cci_rel_item_t *item, int s
     cci__list_insert(before, &item->queue);
 }
 
-static void cci__rel_withdraw(cci_rel_t *rel, cci_rel_item_t *item, int status) {
-    cci__rel_withdraw_behind(rel, item, status, &rel->runs);
+static void cci__rel_cancel(cci_rel_t *rel, cci_rel_item_t *item, int status) {
+    cci__rel_cancel_behind(rel, item, status, &rel->runs);
 }
 
 /* The operation of another layer is over. */
@@ -6623,7 +6625,7 @@ CCI_API void cci_rel_extern_done(cci_rel_t *rel, cci_rel_item_t *item, int statu
         if (status == CCI_SUCCESS)
             cci__rel_enqueue(rel, follow);
         else
-            cci__rel_withdraw(rel, follow, status);
+            cci__rel_cancel(rel, follow, status);
     }
     cci__rel_finish(rel, item);
     if (!rel->ordered) return;
@@ -6651,11 +6653,11 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     while (rel->early) {
         cci_rel_run_t *run = rel->early;
         rel->early = run->next;
-        rel->pool->sink->drop(rel->user, run->buffer);
+        rel->pool->callbacks->drop(rel->user, run->buffer);
         cci__rel_hold_buffer(rel, -1);
     }
-    while (!cci__list_empty(&rel->parts))
-        cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
+    while (!cci__list_empty(&rel->reassemblies))
+        cci__rel_free_reassembly(rel, CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node));
     cci__rel_free_sequences(rel);
     if (rel->ordered) cci__rel_open_gate(rel);
     rel->ack_count = rel->nack_count = rel->ping = 0;
@@ -6815,7 +6817,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
 
 /* The frame at `offset`, its first 8 bytes at least. */
 static const uint8_t *cci__rel_frame_at(const cci_rel_item_t *item, uint64_t offset) {
-    return item->kind >= CCI__ITEM_LENT ? item->head : item->frames + offset;
+    return item->kind >= CCI__ITEM_ZERO_COPY ? item->head : item->frames + offset;
 }
 
 static uint32_t cci__rel_frame_size(const uint8_t *frame) {
@@ -6839,11 +6841,11 @@ static uint32_t cci__rel_fit(const cci_rel_item_t *item, uint32_t offset, uint32
  * returns the bytes that lie there together. */
 static uint32_t cci__rel_find_slot(cci_rel_packet_t *packet, const cci_rel_item_t *item, uint32_t fragment,
                                    const uint8_t **data) {
-    uint32_t within = fragment % item->even;
-    uint8_t *slot = item->frames + (size_t)(fragment / item->even) * (item->even + CCI__SLOT_HEAD);
+    uint32_t within = fragment % item->fragment_size;
+    uint8_t *slot = item->frames + (size_t)(fragment / item->fragment_size) * (item->fragment_size + CCI__SLOT_HEAD);
     if (within == 0 && packet->head_length == CCI_REL_HEADER) packet->head = slot;
     *data = slot + CCI__SLOT_HEAD + within;
-    return item->even - within;
+    return item->fragment_size - within;
 }
 
 /* Writes the piece of a message from `fragment` on that fits into the packet, as a FRAGMENT. Fragments are of one
@@ -6851,25 +6853,26 @@ static uint32_t cci__rel_find_slot(cci_rel_packet_t *packet, const cci_rel_item_
 static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
                                    uint32_t offset, uint32_t fragment) {
     const uint8_t *frame = cci__rel_frame_at(item, offset), *data;
-    uint32_t space = cci__rel_space(rel, packet), length = cci__load16(frame + 2), rest = length - fragment, even;
+    uint32_t space = cci__rel_space(rel, packet), length = cci__load16(frame + 2), rest = length - fragment,
+             fragment_size;
     uint8_t *at;
     if (space < 16 + 64) return 0;
     space = (space - 16) & ~7u;
     if (item->kind == CCI__ITEM_SLOTS) {
-        even = cci__min32(cci__rel_find_slot(packet, item, fragment, &data), space);
+        fragment_size = cci__min32(cci__rel_find_slot(packet, item, fragment, &data), space);
     } else {
-        data = (item->kind == CCI__ITEM_LENT ? item->bulk.data : frame + 8) + fragment;
-        even = item->even;
+        data = (item->kind == CCI__ITEM_ZERO_COPY ? item->bulk.data : frame + 8) + fragment;
+        fragment_size = item->fragment_size;
         if (sent->is_fragment && sent->length <= space) /* lost, and it still fits: there may be no record for a rest */
-            even = sent->length;
-        else if (fragment != item->fragment || fragment == 0 || even > space) /* first, lost, or another MTU */
-            even = item->even = cci__rel_even(length, space);
+            fragment_size = sent->length;
+        else if (fragment != item->fragment || fragment == 0 || fragment_size > space) /* first, lost, or another MTU */
+            fragment_size = item->fragment_size = cci__rel_fragment_size(length, space);
     }
     at = packet->head + packet->head_length;
-    if (rest >= even)
-        rest = even;
-    else if (fragment > 0 && even - rest < 64)
-        packet->pad_length = even - rest;
+    if (rest >= fragment_size)
+        rest = fragment_size;
+    else if (fragment > 0 && fragment_size - rest < 64)
+        packet->pad_length = fragment_size - rest;
     at = cci__rel_frame(at, CCI__FRAME_FRAGMENT, frame[1], rest, cci__load32(frame + 4));
     cci__store32(at, fragment);
     cci__store32(at + 4, length);
@@ -6891,7 +6894,7 @@ static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_
         fragment || item->kind == CCI__ITEM_SLOTS ? 0 : cci__rel_fit(item, offset, end, cci__rel_space(rel, packet));
     if (fit == 0 && cci__rel_frame_at(item, offset)[0] == CCI__FRAME_BULK) return 0; /* see cci_rel_write() */
     if (fit == 0) return cci__rel_write_fragment(rel, packet, item, sent, offset, fragment);
-    if (item->kind == CCI__ITEM_LENT) {
+    if (item->kind == CCI__ITEM_ZERO_COPY) {
         memcpy(packet->head + packet->head_length, item->head, 8);
         packet->head_length += 8;
         packet->body = item->bulk.data;
@@ -6922,7 +6925,7 @@ static int cci__rel_write_segment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_
     return 1;
 }
 
-/* Tells the receiver that an item was withdrawn. On an ordered connection the first of several tells it of all: what
+/* Tells the receiver that an item was cancelled. On an ordered connection the first of several tells it of all: what
  * lies there behind it is not to be delivered meanwhile. */
 static void cci__rel_write_void(const cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item) {
     const cci_rel_item_t *last = item, *other = CCI__CONTAINER(item->node.prev, const cci_rel_item_t, node);
@@ -7076,8 +7079,8 @@ static int cci__rel_output_lost_segment(cci_rel_t *rel, cci_rel_packet_t *packet
                                         uint64_t now_ns) {
     cci_rel_item_t *item = sent->item;
     uint64_t end = sent->offset + sent->length, at;
-    if (!rel->pool->sink->readable(rel->user, &item->bulk)) {
-        cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
+    if (!rel->pool->callbacks->readable(rel->user, &item->bulk)) {
+        cci__rel_cancel(rel, item, CCI_ERR_RMA_HANDLE);
         return 0;
     }
     cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 48, now_ns);
@@ -7193,18 +7196,20 @@ static void cci__rel_advance_run(cci_rel_item_t *item, const cci_rel_sent_t *sen
  * something else is in the packet, or the pieces are not what fits into one (the MTU has changed). */
 static inline int cci__rel_write_slot(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item,
                                       cci_rel_sent_t *sent) {
-    uint32_t even = item->even, fragment = item->fragment, length = cci__load16(item->head + 2),
+    uint32_t fragment_size = item->fragment_size, fragment = item->fragment, length = cci__load16(item->head + 2),
              rest = length - fragment;
-    uint32_t slot = fragment / even, size = rest < even ? rest : even;
+    uint32_t slot = fragment / fragment_size, size = rest < fragment_size ? rest : fragment_size;
     uint8_t *at;
-    if (packet->head_length != CCI_REL_HEADER || slot * even != fragment || even + CCI__SLOT_HEAD > rel->mtu) return 0;
-    packet->head = item->frames + (size_t)slot * (even + CCI__SLOT_HEAD);
+    if (packet->head_length != CCI_REL_HEADER || slot * fragment_size != fragment ||
+        fragment_size + CCI__SLOT_HEAD > rel->mtu)
+        return 0;
+    packet->head = item->frames + (size_t)slot * (fragment_size + CCI__SLOT_HEAD);
     at = cci__rel_frame(packet->head + CCI_REL_HEADER, CCI__FRAME_FRAGMENT, item->head[1], size,
                         cci__load32(item->head + 4));
     cci__store32(at, fragment);
     cci__store32(at + 4, length);
     /* the next packet of a batch stays aligned */
-    packet->head_length = CCI__SLOT_HEAD + (even - size < 64 ? even : size);
+    packet->head_length = CCI__SLOT_HEAD + (fragment_size - size < 64 ? fragment_size : size);
     sent->fragment = fragment;
     sent->length = size;
     sent->is_fragment = 1;
@@ -7235,7 +7240,7 @@ static int cci__rel_write_next(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel
 static cci_rel_item_t *cci__rel_next_burst(const cci_rel_t *rel) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     return &item->queue != &rel->runs &&
-                   (item->kind >= CCI__ITEM_LENT || item->length >= (rel->mtu - CCI_REL_HEADER) / 4 * 3) &&
+                   (item->kind >= CCI__ITEM_ZERO_COPY || item->length >= (rel->mtu - CCI_REL_HEADER) / 4 * 3) &&
                    !(item->flags & (CCI__ITEM_VOID | CCI__ITEM_ANSWER)) && !rel->rnr && cci__list_empty(&rel->bulks) &&
                    cci__list_empty(&rel->held) && cci__list_empty(&rel->follows)
                ? item
@@ -7247,8 +7252,8 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     cci_rel_sent_t *sent;
     int is_void = (item->flags & CCI__ITEM_VOID) != 0;
     uint64_t rest = item->kind == CCI__ITEM_BULK ? item->bulk.length - item->bulk_sent : item->length - item->sent;
-    if (item->kind == CCI__ITEM_BULK && !is_void && !rel->pool->sink->readable(rel->user, &item->bulk)) {
-        cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
+    if (item->kind == CCI__ITEM_BULK && !is_void && !rel->pool->callbacks->readable(rel->user, &item->bulk)) {
+        cci__rel_cancel(rel, item, CCI_ERR_RMA_HANDLE);
         return 0;
     }
     sent = cci__rel_new_record(rel, item);
@@ -7857,7 +7862,7 @@ static void cci__rel_complete_some(cci_rel_t *rel, cci_rel_item_t *item, uint64_
             continue;
         }
         *at = link->next;
-        if (--link->op->parts == 0) rel->pool->sink->complete(rel->user, link->op);
+        if (--link->op->link_count == 0) rel->pool->callbacks->complete(rel->user, link->op);
     }
     item->ops_tail = at;
 }
@@ -8072,7 +8077,7 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
     }
 }
 
-/* The peer says that memory is not accessible: the write, and the message behind it, are withdrawn. */
+/* The peer says that memory is not accessible: the write, and the message behind it, are cancelled. */
 static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
     cci_list_t *node, *next;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
@@ -8081,7 +8086,7 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
         cci_rel_link_t *link;
         if (sequence - item->first >= item->count || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_DONE))) continue;
         if (item->kind == CCI__ITEM_BULK) {
-            cci__rel_withdraw(rel, item, status);
+            cci__rel_cancel(rel, item, status);
             return;
         }
         if (item->kind != CCI__ITEM_RUN) return;
@@ -8147,7 +8152,7 @@ static void cci__rel_deliver(cci_rel_t *rel, cci_rel_run_t *run) {
         rel->run_limit = 0;
         if (!rel->ordered) rel->by.unsure_from = rel->next_number;
     }
-    rel->pool->sink->deliver(rel->user, run);
+    rel->pool->callbacks->deliver(rel->user, run);
 }
 
 /* Ordered: does the completion of something that the peer has, up to sequence number `taken`, wait for a remote
@@ -8210,13 +8215,13 @@ static void cci__rel_deliver_unordered(cci_rel_t *rel, cci_rel_run_t *run, uint6
 static void cci__rel_advance(cci_rel_t *rel) {
     for (;;) {
         cci_rel_run_t *run = rel->early;
-        cci_rel_part_t *part;
+        cci_rel_reassembly_t *entry;
         if (run && cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected) <= rel->expected) {
             uint64_t first = cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected);
             rel->early = run->next;
             cci__rel_hold_buffer(rel, -1);
             if (first + run->count <= rel->expected) {
-                rel->pool->sink->drop(rel->user, run->buffer);
+                rel->pool->callbacks->drop(rel->user, run->buffer);
                 continue;
             }
             for (; first < rel->expected; first++) cci_rel_run_skip(run);
@@ -8224,20 +8229,20 @@ static void cci__rel_advance(cci_rel_t *rel) {
             cci__rel_deliver_ordered(rel, run);
             continue;
         }
-        if (cci__list_empty(&rel->parts)) return;
-        part = CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node);
-        if (part->first > rel->expected || (part->first == rel->expected && !part->complete)) return;
-        if (part->first == rel->expected && part->buffer) {
-            run = (cci_rel_run_t *)(void *)part->memory;
-            part->buffer = NULL; /* the reference goes with the run */
+        if (cci__list_empty(&rel->reassemblies)) return;
+        entry = CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node);
+        if (entry->first > rel->expected || (entry->first == rel->expected && !entry->complete)) return;
+        if (entry->first == rel->expected && entry->buffer) {
+            run = (cci_rel_run_t *)(void *)entry->memory;
+            entry->buffer = NULL; /* the reference goes with the run */
             cci__rel_hold_buffer(rel, -1);
-            rel->expected += part->count;
-            cci__rel_free_part(rel, part);
+            rel->expected += entry->count;
+            cci__rel_free_reassembly(rel, entry);
             cci__rel_deliver_ordered(rel, run);
             continue;
         }
-        rel->expected = cci__max64(rel->expected, part->first + part->count);
-        cci__rel_free_part(rel, part);
+        rel->expected = cci__max64(rel->expected, entry->first + entry->count);
+        cci__rel_free_reassembly(rel, entry);
     }
 }
 
@@ -8300,12 +8305,12 @@ static void cci__rel_unblock(cci_rel_t *rel) {
 }
 
 /* Gives up what has arrived of [first, last) in pieces. */
-static void cci__rel_drop_parts(cci_rel_t *rel, uint64_t first, uint64_t last) {
+static void cci__rel_drop_reassemblies(cci_rel_t *rel, uint64_t first, uint64_t last) {
     cci_list_t *node, *next;
-    for (node = rel->parts.next; node != &rel->parts; node = next) {
-        cci_rel_part_t *part = CCI__CONTAINER(node, cci_rel_part_t, node);
+    for (node = rel->reassemblies.next; node != &rel->reassemblies; node = next) {
+        cci_rel_reassembly_t *entry = CCI__CONTAINER(node, cci_rel_reassembly_t, node);
         next = node->next;
-        if (part->first >= first && part->first < last) cci__rel_free_part(rel, part);
+        if (entry->first >= first && entry->first < last) cci__rel_free_reassembly(rel, entry);
     }
 }
 
@@ -8321,7 +8326,7 @@ static int cci__rel_place_frame(cci_rel_t *rel, const uint8_t *frame, int check_
     target.region = cci__load32(frame + 16);
     target.remote_offset = cci__load64(frame + 24);
     target.length = cci__load64(frame + 40);
-    status = rel->pool->sink->place(rel->user, &target, 0, check_only ? NULL : frame + 48, cci__load16(frame + 2));
+    status = rel->pool->callbacks->place(rel->user, &target, 0, check_only ? NULL : frame + 48, cci__load16(frame + 2));
     if (status == CCI_SUCCESS) return 1;
     cci__rel_nack(rel, cci__load32(frame + 4), status);
     return 0;
@@ -8338,25 +8343,26 @@ static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t cou
 
 /* Is the message that is needed next arriving in pieces? The rest of it needs no more memory. */
 static int cci__rel_has_due_part(const cci_rel_t *rel) {
-    return !cci__list_empty(&rel->parts) &&
-           CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node)->first <= rel->expected;
+    return !cci__list_empty(&rel->reassemblies) &&
+           CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node)->first <= rel->expected;
 }
 
-static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make);
-static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length);
+static cci_rel_reassembly_t *cci__rel_reassembly(cci_rel_t *rel, uint64_t first, int make);
+static int cci__rel_fill(cci_rel_t *rel, cci_rel_reassembly_t *entry, uint64_t offset, uint32_t length);
 
 /* No buffer is free for a message that has come whole, but pieces of it had come before, and have one: there is room
  * for all of it. `frame`: the first of a run, which begins with sequence number `first`. */
-static int cci__rel_complete_part(cci_rel_t *rel, const uint8_t *frame, uint64_t first) {
+static int cci__rel_complete_reassembly(cci_rel_t *rel, const uint8_t *frame, uint64_t first) {
     uint32_t length = cci__load16(frame + 2);
-    cci_rel_part_t *part = cci__rel_part(rel, first, 0);
-    if (!part || frame[0] != CCI__FRAME_MESSAGE || !part->buffer || part->complete || part->total != length) return 0;
-    memcpy(part->memory + CCI_REL_HEADER + 8, frame + 8, length);
-    (void)cci__rel_fill(rel, part, 0, length);
+    cci_rel_reassembly_t *entry = cci__rel_reassembly(rel, first, 0);
+    if (!entry || frame[0] != CCI__FRAME_MESSAGE || !entry->buffer || entry->complete || entry->total != length)
+        return 0;
+    memcpy(entry->memory + CCI_REL_HEADER + 8, frame + 8, length);
+    (void)cci__rel_fill(rel, entry, 0, length);
     return 1;
 }
 
-/* May a run with these numbers come in? Where some of them were withdrawn or came in another packet, those are left of
+/* May a run with these numbers come in? Where some of them were cancelled or came in another packet, those are left of
  * [*first, *last) that come before the next of these. Else *outcome says what becomes of it. */
 static int cci__rel_wants_run(cci_rel_t *rel, uint64_t *first, uint64_t *last, int *outcome) {
     int have = cci__rel_have(rel, *first, *last);
@@ -8399,7 +8405,7 @@ static cci_rel_run_t **cci__rel_place_early(cci_rel_t *rel, uint64_t first, uint
 /* There is no buffer for a run: but a message that came in part has one, and may be completed from the packet. */
 static int cci__rel_lacks_buffer(cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint32_t count) {
     int in_order = first <= rel->expected;
-    if (cci__rel_complete_part(rel, frame, first) && count == 1) return CCI__TAKEN;
+    if (cci__rel_complete_reassembly(rel, frame, first) && count == 1) return CCI__TAKEN;
     if (in_order || !rel->ordered) cci__rel_nack(rel, cci__max64(first, rel->expected), CCI_ERR_RNR);
     if (in_order && !cci__rel_has_due_part(rel)) rel->advanced = 1; /* it is not its fault that it gets no further */
     return CCI__REFUSED;
@@ -8417,12 +8423,12 @@ static void cci__rel_take_ordered(cci_rel_t *rel, cci_rel_run_t *run, cci_rel_ru
     }
     rel->expected = last;
     cci__rel_deliver_ordered(rel, run);
-    if (CCI__UNLIKELY(rel->early || !cci__list_empty(&rel->parts))) cci__rel_advance(rel);
+    if (CCI__UNLIKELY(rel->early || !cci__list_empty(&rel->reassemblies))) cci__rel_advance(rel);
 }
 
 /* On an unordered connection a run waits for remote writes alone. */
 static void cci__rel_take_unordered(cci_rel_t *rel, cci_rel_run_t *run, uint64_t first, uint64_t last, int waits) {
-    cci__rel_drop_parts(rel, first, last); /* pieces of what is here as a whole */
+    cci__rel_drop_reassemblies(rel, first, last); /* pieces of what is here as a whole */
     (void)cci__rel_take(rel, first, last);
     if (CCI__UNLIKELY(waits)) {
         run->next = rel->early;
@@ -8445,7 +8451,7 @@ static void cci__rel_fill_run(cci_rel_run_t *run, void *buffer, uint32_t begin, 
 static int cci__rel_input_unreliable_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count,
                                          int has_bulk, void *buffer) {
     cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes;
-    if (has_bulk || !rel->pool->sink->keep(rel->user, buffer, 1)) return CCI__REFUSED;
+    if (has_bulk || !rel->pool->callbacks->keep(rel->user, buffer, 1)) return CCI__REFUSED;
     cci__rel_fill_run(run, buffer, begin, end, count);
     cci__rel_deliver(rel, run);
     return CCI__TAKEN;
@@ -8468,7 +8474,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     if (rel->ordered && !in_order && !(place = cci__rel_place_early(rel, first, last, &outcome))) return outcome;
     if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, 1)) return CCI__REFUSED;
     if (!cci__rel_room_for(rel, first, last)) return CCI__REFUSED;
-    if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !waits))) {
+    if (!rel->pool->callbacks->keep(rel->user, buffer, in_order || (!rel->ordered && !waits))) {
         outcome = cci__rel_lacks_buffer(rel, bytes + begin, first, count);
     } else {
         if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, 0);
@@ -8483,60 +8489,60 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
 }
 
 /* The part that begins at this sequence number, made if there is none; NULL if that is not possible. */
-static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
+static cci_rel_reassembly_t *cci__rel_reassembly(cci_rel_t *rel, uint64_t first, int make) {
     cci_list_t *node;
-    cci_rel_part_t *part;
-    for (node = rel->parts.prev; node != &rel->parts; node = node->prev) {
-        part = CCI__CONTAINER(node, cci_rel_part_t, node);
-        if (part->first == first) return part;
-        if (part->first < first) break;
+    cci_rel_reassembly_t *entry;
+    for (node = rel->reassemblies.prev; node != &rel->reassemblies; node = node->prev) {
+        entry = CCI__CONTAINER(node, cci_rel_reassembly_t, node);
+        if (entry->first == first) return entry;
+        if (entry->first < first) break;
     }
     if (!make) return NULL;
     if (CCI__UNLIKELY(rel->leaving)) {
         rel->leaving = 2;
         return NULL;
     }
-    if (rel->pool->part_free == 0 || !cci__rel_has(rel->pool, &rel->pool->parts, CCI_REL_PARTS)) {
+    if (rel->pool->reassembly_free == 0 || !cci__rel_has(rel->pool, &rel->pool->reassemblies, CCI_REL_REASSEMBLIES)) {
         rel->pool->starved = 1;
         return NULL;
     }
     if (!rel->reliable || first > rel->expected) { /* what comes too early leaves some to what is due */
-        uint32_t reserve = cci__max32(rel->pool->part_total / 4, 1);
-        if (rel->part_count >= CCI__REL_PARTS || rel->pool->part_free <= reserve ||
-            !cci__share(rel->part_count, rel->pool->part_free - reserve))
+        uint32_t reserve = cci__max32(rel->pool->reassembly_total / 4, 1);
+        if (rel->reassembly_count >= CCI__REL_REASSEMBLIES || rel->pool->reassembly_free <= reserve ||
+            !cci__share(rel->reassembly_count, rel->pool->reassembly_free - reserve))
             return NULL;
     }
-    rel->pool->part_free--;
-    rel->part_count++;
-    part = CCI__CONTAINER(rel->pool->parts.next, cci_rel_part_t, node);
-    cci__list_remove(&part->node);
-    cci__list_insert(node->next, &part->node);
-    part->first = first;
-    part->total = part->range_count = 0;
-    part->count = 1;
-    part->complete = part->after = 0;
-    part->buffer = NULL;
-    part->memory = NULL;
-    part->ranges = part->few;
-    part->range_capacity = CCI__REL_FEW_GAPS;
-    return part;
+    rel->pool->reassembly_free--;
+    rel->reassembly_count++;
+    entry = CCI__CONTAINER(rel->pool->reassemblies.next, cci_rel_reassembly_t, node);
+    cci__list_remove(&entry->node);
+    cci__list_insert(node->next, &entry->node);
+    entry->first = first;
+    entry->total = entry->range_count = 0;
+    entry->count = 1;
+    entry->complete = entry->after = 0;
+    entry->buffer = NULL;
+    entry->memory = NULL;
+    entry->ranges = entry->few;
+    entry->range_capacity = CCI__REL_FEW_GAPS;
+    return entry;
 }
 
 /* Marks [offset, offset + length) of a part; TAKEN, and perhaps the part is complete and delivered. */
-static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length) {
-    uint64_t first = part->first;
+static int cci__rel_fill(cci_rel_t *rel, cci_rel_reassembly_t *entry, uint64_t offset, uint32_t length) {
+    uint64_t first = entry->first;
     cci_rel_run_t *run;
     rel->advanced = 1;
-    (void)cci__ranges_add(part->ranges, &part->range_count, part->range_capacity, offset, offset + length);
-    if (part->range_count != 1 || part->ranges[0].lo != 0 || part->ranges[0].hi != part->total) return CCI__TAKEN;
-    part->complete = 1;
+    (void)cci__ranges_add(entry->ranges, &entry->range_count, entry->range_capacity, offset, offset + length);
+    if (entry->range_count != 1 || entry->ranges[0].lo != 0 || entry->ranges[0].hi != entry->total) return CCI__TAKEN;
+    entry->complete = 1;
     if (rel->ordered) {
         cci__rel_advance(rel);
         return CCI__TAKEN;
     }
-    run = part->buffer ? (cci_rel_run_t *)(void *)part->memory : NULL;
-    part->buffer = NULL; /* the reference goes with the run */
-    cci__rel_free_part(rel, part);
+    run = entry->buffer ? (cci_rel_run_t *)(void *)entry->memory : NULL;
+    entry->buffer = NULL; /* the reference goes with the run */
+    cci__rel_free_reassembly(rel, entry);
     if (!rel->reliable) {
         cci__rel_hold_buffer(rel, -1);
         cci__rel_deliver(rel, run);
@@ -8552,9 +8558,11 @@ static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, 
 }
 
 /* Whether a piece may be marked: it must not open more gaps than are remembered, nor more holes in the sequence. */
-static int cci__rel_fits(cci_rel_t *rel, cci_rel_part_t *part, uint64_t sequence, uint64_t offset, uint64_t end) {
+static int cci__rel_fits(cci_rel_t *rel, cci_rel_reassembly_t *entry, uint64_t sequence, uint64_t offset,
+                         uint64_t end) {
     return cci__rel_room_for(rel, sequence, sequence + 1) &&
-           cci__rel_gaps_fit(rel, &part->ranges, part->range_count, &part->range_capacity, CCI__REL_GAPS, offset, end);
+           cci__rel_gaps_fit(rel, &entry->ranges, entry->range_count, &entry->range_capacity, CCI__REL_GAPS, offset,
+                             end);
 }
 
 /* A segment of a bulk write. */
@@ -8562,45 +8570,46 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
     uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->expected), offset = cci__load64(frame + 32);
     uint32_t length = cci__load16(frame + 2);
     cci_rel_bulk_t target;
-    cci_rel_part_t *part;
+    cci_rel_reassembly_t *entry;
     int status;
     if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD) return CCI__TAKEN;
     target.key = cci__load64(frame + 8);
     target.region = cci__load32(frame + 16);
     target.remote_offset = cci__load64(frame + 24);
     target.length = cci__load64(frame + 40);
-    part = cci__rel_part(rel, sequence, 0);
-    if (!part) {
-        status = rel->pool->sink->place(rel->user, &target, offset, NULL, length);
+    entry = cci__rel_reassembly(rel, sequence, 0);
+    if (!entry) {
+        status = rel->pool->callbacks->place(rel->user, &target, offset, NULL, length);
         if (status != CCI_SUCCESS) {
             cci__rel_nack(rel, sequence, status);
             return CCI__REFUSED;
         }
-        part = cci__rel_part(rel, sequence, 1);
+        entry = cci__rel_reassembly(rel, sequence, 1);
     }
-    if (!part) return CCI__REFUSED;
-    if (part->complete) return CCI__TAKEN;
-    if (part->range_count == 0 && part->total == 0) part->total = target.length;
-    if (part->total != target.length || part->buffer || !cci__rel_fits(rel, part, sequence, offset, offset + length))
+    if (!entry) return CCI__REFUSED;
+    if (entry->complete) return CCI__TAKEN;
+    if (entry->range_count == 0 && entry->total == 0) entry->total = target.length;
+    if (entry->total != target.length || entry->buffer || !cci__rel_fits(rel, entry, sequence, offset, offset + length))
         return CCI__REFUSED;
-    if (cci__ranges_test(part->ranges, part->range_count, offset, offset + length) == CCI__RANGE_OLD) return CCI__TAKEN;
-    status = rel->pool->sink->place(rel->user, &target, offset, frame + 48, length);
+    if (cci__ranges_test(entry->ranges, entry->range_count, offset, offset + length) == CCI__RANGE_OLD)
+        return CCI__TAKEN;
+    status = rel->pool->callbacks->place(rel->user, &target, offset, frame + 48, length);
     if (status != CCI_SUCCESS) { /* it was deregistered meanwhile */
         cci__rel_nack(rel, sequence, status);
         return CCI__REFUSED;
     }
-    return cci__rel_fill(rel, part, offset, length);
+    return cci__rel_fill(rel, entry, offset, length);
 }
 
 /* Unreliable: a message of which a piece is lost never becomes whole. The oldest make room, and all go after a
  * second. */
-static void cci__rel_unreliable_part(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
+static void cci__rel_unreliable_reassembly(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node;
     uint32_t count = 0;
-    if (cci__rel_part(rel, sequence, 0)) return;
-    for (node = rel->parts.next; node != &rel->parts; node = node->next) count++;
-    if (count >= CCI__REL_UNRELIABLE_PARTS)
-        cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
+    if (cci__rel_reassembly(rel, sequence, 0)) return;
+    for (node = rel->reassemblies.next; node != &rel->reassemblies; node = node->next) count++;
+    if (count >= CCI__REL_UNRELIABLE_REASSEMBLIES)
+        cci__rel_free_reassembly(rel, CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node));
     rel->expire_ns = now_ns + 1000 * CCI__MS;
 }
 
@@ -8608,60 +8617,61 @@ static void cci__rel_unreliable_part(cci_rel_t *rel, uint64_t sequence, uint64_t
 static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
     uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->expected);
     uint32_t length = cci__load16(frame + 2), offset = cci__load32(frame + 8), total = cci__load32(frame + 12);
-    cci_rel_part_t *part;
+    cci_rel_reassembly_t *entry;
     int in_order = rel->reliable && sequence == rel->expected;
     if (!rel->reliable)
-        cci__rel_unreliable_part(rel, sequence, now_ns);
+        cci__rel_unreliable_reassembly(rel, sequence, now_ns);
     else if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
         return CCI__TAKEN;
-    part = cci__rel_part(rel, sequence, 1);
-    if (!part) return CCI__REFUSED;
-    if (part->complete) return CCI__TAKEN;
-    if (part->range_count == 0 && part->total == 0) {
-        part->memory = rel->pool->sink->assemble(rel->user, 8 + cci__pad8(total), in_order, &part->buffer);
-        if (!part->memory) {
-            part->buffer = NULL;
-            cci__rel_free_part(rel, part);
+    entry = cci__rel_reassembly(rel, sequence, 1);
+    if (!entry) return CCI__REFUSED;
+    if (entry->complete) return CCI__TAKEN;
+    if (entry->range_count == 0 && entry->total == 0) {
+        entry->memory = rel->pool->callbacks->assemble(rel->user, 8 + cci__pad8(total), in_order, &entry->buffer);
+        if (!entry->memory) {
+            entry->buffer = NULL;
+            cci__rel_free_reassembly(rel, entry);
             if (rel->reliable && (in_order || !rel->ordered)) cci__rel_nack(rel, sequence, CCI_ERR_RNR);
             rel->advanced |= (uint8_t)in_order;
             return CCI__REFUSED;
         }
         cci__rel_hold_buffer(rel, 1);
         {
-            cci_rel_run_t *run = (cci_rel_run_t *)(void *)part->memory;
-            run->buffer = part->buffer;
+            cci_rel_run_t *run = (cci_rel_run_t *)(void *)entry->memory;
+            run->buffer = entry->buffer;
             run->begin = CCI_REL_HEADER;
             run->end = (uint16_t)(CCI_REL_HEADER + 8 + total);
             run->count = 1;
-            cci__rel_frame(part->memory + CCI_REL_HEADER, CCI__FRAME_MESSAGE, frame[1], total, sequence);
+            cci__rel_frame(entry->memory + CCI_REL_HEADER, CCI__FRAME_MESSAGE, frame[1], total, sequence);
         }
-        part->total = total;
-        part->after = frame[1] & CCI__FRAME_AFTER;
+        entry->total = total;
+        entry->after = frame[1] & CCI__FRAME_AFTER;
     }
-    if (part->total != total || !part->buffer || !cci__rel_fits(rel, part, sequence, offset, offset + length))
+    if (entry->total != total || !entry->buffer || !cci__rel_fits(rel, entry, sequence, offset, offset + length))
         return CCI__REFUSED;
-    if (cci__ranges_test(part->ranges, part->range_count, offset, offset + length) == CCI__RANGE_OLD) return CCI__TAKEN;
-    memcpy(part->memory + CCI_REL_HEADER + 8 + offset, frame + 16, length);
-    return cci__rel_fill(rel, part, offset, length);
+    if (cci__ranges_test(entry->ranges, entry->range_count, offset, offset + length) == CCI__RANGE_OLD)
+        return CCI__TAKEN;
+    memcpy(entry->memory + CCI_REL_HEADER + 8 + offset, frame + 16, length);
+    return cci__rel_fill(rel, entry, offset, length);
 }
 
-/* The sender has withdrawn [first, first + count). */
+/* The sender has cancelled [first, first + count). */
 static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
     uint64_t first = cci__expand32(cci__load32(frame + 4), rel->expected);
     uint64_t last = first + cci__load32(frame + 8) + (frame[1] & CCI__FRAME_AFTER);
-    cci_rel_part_t *part;
+    cci_rel_reassembly_t *entry;
     if (last <= rel->expected || last < first) return CCI__TAKEN;
-    cci__rel_drop_parts(rel, first, last);
+    cci__rel_drop_reassemblies(rel, first, last);
     if (rel->ordered) {
-        part = cci__rel_part(rel, first, 1);
-        if (!part) return CCI__REFUSED;
-        part->count = (uint32_t)(last - first);
-        part->complete = 1;
+        entry = cci__rel_reassembly(rel, first, 1);
+        if (!entry) return CCI__REFUSED;
+        entry->count = (uint32_t)(last - first);
+        entry->complete = 1;
         cci__rel_advance(rel);
         return CCI__TAKEN;
     }
     if (!cci__rel_take(rel, first, last)) return CCI__REFUSED;
-    if (frame[1] & CCI__FRAME_AFTER) { /* the message of a withdrawn write may already wait for it */
+    if (frame[1] & CCI__FRAME_AFTER) { /* the message of a cancelled write may already wait for it */
         cci_rel_run_t **at = &rel->early;
         while (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) != last - 1) at = &(*at)->next;
         if (*at) {
@@ -8670,7 +8680,7 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
             if (run->count == 0) {
                 *at = run->next;
                 cci__rel_hold_buffer(rel, -1);
-                rel->pool->sink->drop(rel->user, run->buffer);
+                rel->pool->callbacks->drop(rel->user, run->buffer);
             }
         }
     }
@@ -8844,7 +8854,7 @@ static uint32_t cci__rel_input_other(cci_rel_t *rel, const uint8_t *frame, uint3
     })
     (void)acked_ns;
     (void)is_newest;
-    size = rel->pool->sink->frame(rel->user, frame, left, now_ns);
+    size = rel->pool->callbacks->frame(rel->user, frame, left, now_ns);
     return size <= left ? size : 0;
 }
 
@@ -8987,7 +8997,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
 
 /* Something has arrived that waits for what has not. */
 static int cci__rel_has_gap(const cci_rel_t *rel) {
-    return rel->reliable && (rel->early || rel->sequence_count || !cci__list_empty(&rel->parts));
+    return rel->reliable && (rel->early || rel->sequence_count || !cci__list_empty(&rel->reassemblies));
 }
 
 /* When to call cci_rel_timeout() at the latest. */
@@ -9022,7 +9032,7 @@ static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t
     return cci__max64(item->since_ns, rel->progress_ns) + most_ns;
 }
 
-/* Of the items from `node` on, those that are about to be withdrawn together lose their packets: in one walk, since
+/* Of the items from `node` on, those that are about to be cancelled together lose their packets: in one walk, since
  * there may be as many items as packets. */
 static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_t now_ns) {
     for (; node != &rel->items; node = node->next) {
@@ -9066,15 +9076,15 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
         status =
             rel->rnr && item->kind != CCI__ITEM_EXTERN && !(item->flags & CCI__ITEM_VOID) ? CCI_ERR_RNR : CCI_ETIMEDOUT;
         if (status == CCI_ETIMEDOUT) {
-            rel->pool->sink->broken(rel->user, status);
+            rel->pool->callbacks->broken(rel->user, status);
             return;
         }
         if (behind == &rel->runs) cci__rel_forget_late(rel, node, now_ns);
-        /* Of what is withdrawn, and of what follows: */
+        /* Of what is cancelled, and of what follows: */
         rel->expire_ns = cci__min64(rel->expire_ns, now_ns + (uint64_t)item->timeout_us * 1000);
         if (!rel->ordered) {
             item->pieces = 0;
-            cci__rel_withdraw_behind(rel, item, status, behind);
+            cci__rel_cancel_behind(rel, item, status, behind);
             behind = &item->queue;
             cci__rel_complete_ops(rel, item);
             continue;
@@ -9089,7 +9099,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
             if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID)) continue;
             item->flags &= ~CCI__ITEM_DONE;
             item->pieces = 0;
-            cci__rel_withdraw_behind(rel, item, status, behind);
+            cci__rel_cancel_behind(rel, item, status, behind);
             behind = &item->queue;
         }
         cci__rel_tell(rel);
@@ -9156,8 +9166,8 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
     if (now_ns >= rel->expire_ns && rel->reliable) cci__rel_expire(rel, now_ns);
     if (now_ns >= rel->expire_ns && !rel->reliable) {
         rel->expire_ns = CCI__NEVER;
-        while (!cci__list_empty(&rel->parts))
-            cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
+        while (!cci__list_empty(&rel->reassemblies))
+            cci__rel_free_reassembly(rel, CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node));
     }
     if (rel->ack_count && now_ns >= rel->ack_at_ns) rel->ack_now = 1;
     /* A peer that has left sends nothing any more, and what waits here would wait for ever: its reset ends that. */
@@ -10389,7 +10399,7 @@ static cci__notices_of_t *cci__notices_at(cci__notices_t *notices, const cci_con
     return conn ? &notices->made[index / CCI__CONN_SLAB][index % CCI__CONN_SLAB] : &notices->device;
 }
 
-static void cci__notices_withdraw(cci__notices_t *notices, cci__notice_t *notice) {
+static void cci__notices_cancel(cci__notices_t *notices, cci__notice_t *notice) {
     if (cci__list_empty(&notice->node)) return;
     cci__list_remove(&notice->node);
     notices->waiting_count--;
@@ -10401,7 +10411,7 @@ CCI__UNUSED static void cci__notices_forget(cci__notices_t *notices, const cci_c
     uint32_t i;
     if (!notices->asked) return;
     of = cci__notices_at(notices, conn);
-    for (i = 0; !ends && i < CCI__NOTICE_KINDS; i++) cci__notices_withdraw(notices, &of->notice[i]);
+    for (i = 0; !ends && i < CCI__NOTICE_KINDS; i++) cci__notices_cancel(notices, &of->notice[i]);
     notices->suspended -= of->is_suspended;
     of->is_suspended = 0;
 }
@@ -10424,7 +10434,7 @@ CCI__UNUSED static CCI__RARE void cci__notices_post(cci__notices_t *notices, cci
     cci__notice_t *notice;
     if (!notices->asked || (conn && CCI__LINGERS(conn))) return;
     notice = &cci__notices_at(notices, conn)->notice[(uint32_t)what % CCI__NOTICE_KINDS];
-    cci__notices_withdraw(notices, notice);
+    cci__notices_cancel(notices, notice);
     notice->conn = conn;
     notice->what = (uint32_t)what;
     notice->value = value;
@@ -10475,7 +10485,7 @@ CCI__UNUSED static CCI__RARE int cci__notices_hand_out(cci__notices_t *notices, 
         cci__notices_return(notices, evq, event);
         return 0;
     }
-    cci__notices_withdraw(notices, notice);
+    cci__notices_cancel(notices, notice);
     event->base.pub.status.what = (cci_status_what_t)notice->what;
     event->base.pub.status.connection = notice->conn ? &notice->conn->pub : NULL;
     event->base.pub.status.value = notice->value;
@@ -11563,8 +11573,8 @@ CCI__UNUSED static void cci__endpoint_close_all(cci__endpoint_t *ep) {
  * of work; protocol it leaves to the layers above. One round of work ("pump"): receive a batch, let the layers take it,
  * let due timers run, make packets of what is ready, send them in a batch.
  *
- * What a connection needs only while it has traffic (struct cci__active) is lent to it; an idle connection gives it
- * back when another wants it. All that is lent grows in slabs (cci__store_t), each kind up to its part of the memory
+ * What a connection needs only while it has traffic (struct cci__hot) is its hot state; an idle connection gives it
+ * back when another wants it. Hot state grows in slabs (cci__store_t), each kind up to its part of the memory
  * limit.
  *
  * Turns: when no more can be made and nobody is idle, connections queue up (`waiting`). The first gets what is given
@@ -11576,7 +11586,7 @@ CCI__UNUSED static void cci__endpoint_close_all(cci__endpoint_t *ep) {
  * repeat them, reads from their beginning. If that isn't acknowledged either, it queues up in a ring of its own from
  * then on, which gets one turn in CCI__DGRAM_DOUBTED while others wait.
  *
- * Invariants: a connection with anything under way has its cci__active or is parked; a receive buffer of the
+ * Invariants: a connection with anything under way has its cci__hot or is parked; a receive buffer of the
  * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the memory
  * limit; the buffer counts; 16 multicast groups.
  *
@@ -11678,8 +11688,8 @@ typedef struct cci__op {
 
 #define CCI__PATH_PACKET (CCI_REL_HEADER + CCI__CONN_PATH_FRAME) /* bytes, besides what is added to a packet */
 
-typedef struct cci__active {
-    cci_list_t lent; /* first; in `lent`, the longest unused first, or in `free_actives` */
+typedef struct cci__hot {
+    cci_list_t in_use; /* first; in `in_use`, the longest unused first, or in `free_hot` */
     cci_rel_t rel;
     struct cci__dconn *conn;
     /* in `ready`: something can be sent; in `soon`: something waits for company or for an idle moment */
@@ -11692,19 +11702,19 @@ typedef struct cci__active {
     uint32_t unsent_bytes;    /* of messages issued since something was sent */
     uint32_t op_count;        /* operations under way that the program waits for */
     int32_t credit;           /* bytes that it may send in its next turn besides the quantum, or has sent too many */
-} cci__active_t;
+} cci__hot_t;
 
 /* The same where the link carries codepoints. */
-typedef struct cci__active_ecn {
-    cci__active_t active; /* first */
+typedef struct cci__hot_ecn {
+    cci__hot_t hot; /* first */
     CCI__REL_ECN(cci__rel_ecn_t ecn;)
-} cci__active_ecn_t;
+} cci__hot_ecn_t;
 
 typedef struct cci__dconn {
     cci_conn_t conn;      /* first */
     cci_conn_peer_t peer; /* second */
     cci_rel_state_t state;
-    cci__active_t *active;
+    cci__hot_t *hot;
     union {                            /* by conn.state */
         cci_conn_pending_t *request;   /* CONNECTING: what is repeated                              */
         cci_evq_event_t *event;        /* REQUESTED: of the request */
@@ -11737,7 +11747,7 @@ typedef char cci__dconn_peer_is_second[offsetof(cci__dconn_t, peer) == sizeof(cc
 #define CCI__CONN_UNTOLD 2u /* BROKEN: the program is to have an event about it */
 #define CCI__CONN_UNREADY                                                                                              \
     4u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
-#define CCI__CONN_WAITING 8u  /* wants what is lent for traffic, and has a place in the queue */
+#define CCI__CONN_WAITING 8u  /* wants hot state, and has a place in the queue */
 #define CCI__CONN_PARKED 16u  /* the peer doesn't answer: only its messages are kept */
 #define CCI__CONN_DOUBTED 32u /* it had its turn since then, and nothing was acknowledged */
 #define CCI__CONN_REFUSED 64u /* others have the blocks that the program wanted in the connection's turn: it goes on */
@@ -11750,7 +11760,7 @@ typedef struct cci__memory {
 /* What grows as connections have traffic: each kind has its part of the memory limit, so that none can leave nothing to
  * another. */
 enum {
-    CCI__STORE_ACTIVES = CCI_REL_GAPS + 1, /* those before are the pool's */
+    CCI__STORE_HOT = CCI_REL_GAPS + 1, /* those before are the pool's */
     CCI__STORE_READERS,
     CCI__STORE_PATHS,
     CCI__STORE_READS,
@@ -11786,7 +11796,7 @@ typedef struct cci__ring {
 
 typedef struct cci__tx_slot {
     cci_link_addr_t to;
-    cci__active_t *active;
+    cci__hot_t *hot;
     cci_rel_packet_t packet;
     uint8_t head[CCI_REL_HEAD];
 } cci__tx_slot_t;
@@ -11807,7 +11817,7 @@ typedef struct cci__dgram {
     uint64_t called_ns;     /* when the program was last in here */
     uint64_t seldom_ns;     /* how long it may be gone before cci__dgram_note_away() is to know; 0: at once */
     uint32_t untimed;       /* rounds since timers were looked at */
-    uint64_t strays;        /* packets that are not ours, or for no connection of the endpoint: guesses among them */
+    uint64_t unmatched;     /* packets that are not ours, or for no connection of the endpoint: guesses among them */
     uint64_t evicted;       /* connections that were ended because they were stuck and others went short */
     uint32_t check_next;    /* where the search for a silent peer goes on */
     uint64_t memory_log_ns; /* ... that the memory for traffic is used up */
@@ -11820,12 +11830,12 @@ typedef struct cci__dgram {
     } collecting[CCI__DGRAM_COLLECTING]; /* the first so many that an eighth of the buffers allows, in turn */
     cci_rel_pool_t pool;
     cci_rma_table_t rma;
-    cci_list_t ready, soon, inbox, lent, free_actives;
+    cci_list_t ready, soon, inbox, in_use, free_hot;
     cci_evq_event_t *free_ops;
     cci__store_t stores[CCI__STORES];
     cci__memory_t *memory;
     uint64_t memory_limit;              /* bytes */
-    cci__ring_t waiting[2];             /* who wants what is lent for traffic; those that are DOUBTED in the second */
+    cci__ring_t waiting[2];             /* who wants hot state; those that are DOUBTED in the second */
     uint32_t waiting_count;             /* in both */
     uint32_t turns;                     /* that were given */
     uint32_t buffers_unmade;            /* receive buffers that the program allows and that were not needed yet */
@@ -11861,7 +11871,7 @@ typedef struct cci__dgram {
 #ifndef CCI_NO_STATS
     uint64_t bytes_beyond; /* that the link has taken, besides `laid_out`; below 0 where it has refused some */
     uint64_t bytes_received, packets_received;
-    /* dropped, too: `strays`, by reason, and what comes by a group's address and shouldn't; nothing to take it with */
+    /* dropped, too: `unmatched`, by reason, and what comes by a group's address and shouldn't; no memory to take it */
     uint64_t packets_foreign, packets_unmatched, packets_unheard;
     uint64_t requests_refused;
     cci__tally_t *tx_tallies[CCI__DGRAM_BATCH_TX]; /* of the connections of `slots`, or NULL, where it is counted */
@@ -11875,9 +11885,9 @@ typedef struct cci__dgram {
 #endif
 
 #ifdef CCI_NO_RMA
-#define CCI__READER(active) ((cci_rma_reader_t *)NULL) /* nothing of the layer is called */
+#define CCI__READER(hot) ((cci_rma_reader_t *)NULL) /* nothing of the layer is called */
 #else
-#define CCI__READER(active) ((active)->reader)
+#define CCI__READER(hot) ((hot)->reader)
 #endif
 
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
@@ -12004,16 +12014,16 @@ static int cci__dgram_more(cci_rel_pool_t *pool, int what) {
 
 /* Packets that the link did not take are as good as lost, and go again at once. */
 static void cci__dgram_unsent(cci__dgram_t *ep, cci__tx_slot_t *slot, uint32_t length) {
-    cci__active_t *active = slot->active;
+    cci__hot_t *hot = slot->hot;
 #ifndef CCI_NO_STATS
     ep->bytes_beyond -= length;
 #else
     (void)length;
 #endif
-    if (active && slot->packet.sent) {
-        cci__rel_lost(&active->rel, slot->packet.sent);
-        cci__list_remove(&active->ready);
-        cci__list_append(&ep->ready, &active->ready);
+    if (hot && slot->packet.sent) {
+        cci__rel_lost(&hot->rel, slot->packet.sent);
+        cci__list_remove(&hot->ready);
+        cci__list_append(&ep->ready, &hot->ready);
     }
 }
 
@@ -12039,7 +12049,7 @@ static void cci__dgram_flush(cci__dgram_t *ep) {
         else if (CCI__UNLIKELY(ep->base.tallies.counted != NULL))
             cci__tally_sent(ep->tx_tallies[i], ep->tx[i].length);
 #endif
-        if (slot->packet.spent) cci_rel_spent(&slot->active->rel, slot->packet.spent);
+        if (slot->packet.spent) cci_rel_spent(&slot->hot->rel, slot->packet.spent);
     }
     ep->tx_needs_look = 0;
     ep->pool.packets_sent += sent > 0 ? (uint32_t)sent : 0;
@@ -12086,7 +12096,7 @@ static CCI__RARE int cci__dgram_finish(cci__dgram_t *ep, cci__dconn_t *conn, cci
 #ifndef CCI_NO_STATS
     ep->bytes_beyond += (uint64_t)(is_wrapped ? tx->length : 0) - before;
     if (ep->base.tallies.counted) {
-        ep->tx_tallies[slot - ep->slots] = slot->active ? cci__dgram_tally(ep, conn) : NULL;
+        ep->tx_tallies[slot - ep->slots] = slot->hot ? cci__dgram_tally(ep, conn) : NULL;
         ep->tx_needs_look = 1;
     }
 #else
@@ -12116,9 +12126,9 @@ static void cci__dgram_lay_out(cci__dgram_t *ep, cci_rel_packet_t *packet, cci_l
 }
 
 /* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes.
- * `conn` is the one that it belongs to, or NULL; `active` is given when the packet is one of the reliability
+ * `conn` is the one that it belongs to, or NULL; `hot` is given when the packet is one of the reliability
  * protocol's. */
-static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__dconn_t *conn, cci__active_t *active) {
+static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__dconn_t *conn, cci__hot_t *hot) {
     cci__tx_slot_t *slot = &ep->slots[ep->tx_count];
     cci_link_tx_t *tx = &ep->tx[ep->tx_count++];
     cci_rel_packet_t *packet = &slot->packet;
@@ -12128,7 +12138,7 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     } else {
         tx->to = tx[-1].to;
     }
-    slot->active = active;
+    slot->hot = hot;
     if (CCI__UNLIKELY(packet->spent != NULL)) ep->tx_needs_look = 1;
     tx->codepoint = packet->codepoint;
     tx->piece[0].data = packet->head;
@@ -12139,7 +12149,7 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     ep->laid_out += tx->length;
     if (CCI__UNLIKELY(ep->looks_closer) && !cci__dgram_finish(ep, conn, slot, tx)) {
         ep->tx_count--; /* what was in it ends with the connection, which breaks, or is repeated by the handshake */
-        slot->active = NULL;
+        slot->hot = NULL;
     }
 }
 
@@ -12165,7 +12175,7 @@ static void cci__dgram_commit_data_to(cci__dgram_t *ep, cci__dconn_t *conn, cons
     else
         cci_conn_write_header(packet->head, CCI__PKT_DATA, 0, conn->conn.peer_index, conn->conn.peer_token,
                               conn->conn.index, (uint32_t)packet->number);
-    cci__dgram_commit(ep, to, conn, conn->active);
+    cci__dgram_commit(ep, to, conn, conn->hot);
 }
 
 static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
@@ -12175,16 +12185,16 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* ---- a peer whose address changes ---- */
 
 /* Begins a packet about paths: nothing else is in it, and nobody acknowledges it. */
-static cci_rel_packet_t *cci__dgram_path_packet(cci__dgram_t *ep, cci__active_t *active) {
+static cci_rel_packet_t *cci__dgram_path_packet(cci__dgram_t *ep, cci__hot_t *hot) {
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
-    cci_rel_open_packet(&active->rel, packet, active->rel.mtu, ep->base.now_ns); /* no room for what is owed */
-    packet->codepoint = 0;                                                       /* it may go another way */
+    cci_rel_open_packet(&hot->rel, packet, hot->rel.mtu, ep->base.now_ns); /* no room for what is owed */
+    packet->codepoint = 0;                                                 /* it may go another way */
     return packet;
 }
 
 /* The same for a CHALLENGE or a RESPONSE. Returns where that goes. */
-static uint8_t *cci__dgram_path_frame(cci__dgram_t *ep, cci__active_t *active) {
-    cci_rel_packet_t *packet = cci__dgram_path_packet(ep, active);
+static uint8_t *cci__dgram_path_frame(cci__dgram_t *ep, cci__hot_t *hot) {
+    cci_rel_packet_t *packet = cci__dgram_path_packet(ep, hot);
     packet->head_length += CCI__CONN_PATH_FRAME;
     return packet->head + packet->head_length - CCI__CONN_PATH_FRAME;
 }
@@ -12195,27 +12205,27 @@ static uint64_t cci__path_deadline(const cci__dgram_t *ep, const cci_conn_path_t
 }
 
 static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_conn_path_t *path = conn->active->path;
+    cci_conn_path_t *path = conn->hot->path;
     if (ep->base.now_ns < cci__path_deadline(ep, path)) return;
-    cci_conn_path_challenge(path, CCI__PATH_PACKET + ep->overhead, cci__dgram_path_frame(ep, conn->active),
+    cci_conn_path_challenge(path, CCI__PATH_PACKET + ep->overhead, cci__dgram_path_frame(ep, conn->hot),
                             ep->base.now_ns);
     cci__dgram_commit_data_to(ep, conn, &path->to);
 }
 
-static cci_conn_path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *active) {
-    cci_conn_path_t *path = active->path ? active->path : (cci_conn_path_t *)cci__dgram_take(ep, CCI__STORE_PATHS);
-    if (path && !active->path) {
+static cci_conn_path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__hot_t *hot) {
+    cci_conn_path_t *path = hot->path ? hot->path : (cci_conn_path_t *)cci__dgram_take(ep, CCI__STORE_PATHS);
+    if (path && !hot->path) {
         memset(path, 0, sizeof *path);
         path->since_ns = ep->base.now_ns;
     }
-    active->path = path;
+    hot->path = path;
     return path;
 }
 
 #ifndef CCI_SMALL
 /* ---- several paths ---- */
 
-static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active);
+static void cci__dgram_make_ready(cci__dgram_t *ep, cci__hot_t *hot);
 
 /* What the link knows of paths, or NULL. */
 static const cci_link_paths_t *cci__dgram_paths(const cci__dgram_t *ep) {
@@ -12232,8 +12242,8 @@ static CCI__RARE cci_conn_candidates_t *cci__dgram_attach_candidates(cci__dgram_
         candidates = (cci_conn_candidates_t *)cci__dgram_make_rare(ep, &ep->candidates, CCI__STORE_CANDIDATES, conn);
         if (candidates) cci_conn_candidates_init(candidates, &conn->conn, cci__dgram_paths(ep), ep->base.handle);
     }
-    if (!candidates || !cci__dgram_attach_path(ep, conn->active)) return NULL;
-    conn->active->path->candidates = candidates;
+    if (!candidates || !cci__dgram_attach_path(ep, conn->hot)) return NULL;
+    conn->hot->path->candidates = candidates;
     return candidates;
 }
 
@@ -12247,15 +12257,15 @@ static CCI__RARE void cci__dgram_begin_candidates(cci__dgram_t *ep, cci__dconn_t
 
 /* Sends what the connection owes about paths. */
 static CCI__RARE void cci__dgram_output_path(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_conn_path_t *path = conn->active->path;
+    cci_conn_path_t *path = conn->hot->path;
     cci_conn_candidates_t *candidates = path->candidates;
     int elsewhere = candidates && candidates->responds_elsewhere;
     if (path->owes_response) {
-        cci_conn_path_response(path, cci__dgram_path_frame(ep, conn->active));
+        cci_conn_path_response(path, cci__dgram_path_frame(ep, conn->hot));
         cci__dgram_commit_data_to(ep, conn, elsewhere ? &candidates->respond_to : &conn->conn.peer);
     }
     if (candidates && candidates->owes_heard) {
-        cci_rel_packet_t *packet = cci__dgram_path_packet(ep, conn->active);
+        cci_rel_packet_t *packet = cci__dgram_path_packet(ep, conn->hot);
         cci_conn_candidates_heard(candidates, packet->head + packet->head_length);
         packet->head_length += CCI__CONN_TOLD_FRAME;
         cci__dgram_commit_data(ep, conn);
@@ -12265,9 +12275,9 @@ static CCI__RARE void cci__dgram_output_path(cci__dgram_t *ep, cci__dconn_t *con
 /* Another path is in use. */
 static CCI__RARE void cci__dgram_path_changed(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *before) {
     const cci_link_addr_t *now = &conn->conn.peer;
-    cci_conn_candidates_rest(conn->active->path->candidates);
-    cci_rel_moved(&conn->active->rel);
-    cci__dgram_make_ready(ep, conn->active);
+    cci_conn_candidates_rest(conn->hot->path->candidates);
+    cci_rel_moved(&conn->hot->rel);
+    cci__dgram_make_ready(ep, conn->hot);
     if (conn->conn.state != CCI_CONN_OPEN) return;
     if (now->bytes[0] != before->bytes[0] || memcmp(now->bytes + 2, before->bytes + 2, sizeof *now - 2) != 0)
         cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0);
@@ -12277,7 +12287,7 @@ static CCI__RARE void cci__dgram_path_changed(cci__dgram_t *ep, cci__dconn_t *co
 /* A CHALLENGE or RESPONSE of a connection with several paths. `before`: the peer has moved, from there. */
 static CCI__RARE void cci__dgram_input_candidate(cci__dgram_t *ep, cci__dconn_t *conn, const uint8_t *frame,
                                                  const cci_link_addr_t *before) {
-    cci_conn_candidates_t *candidates = conn->active->path->candidates;
+    cci_conn_candidates_t *candidates = conn->hot->path->candidates;
     cci_link_addr_t old = conn->conn.peer, found;
     if (before) {
         cci__dgram_path_changed(ep, conn, before);
@@ -12287,7 +12297,7 @@ static CCI__RARE void cci__dgram_input_candidate(cci__dgram_t *ep, cci__dconn_t 
     } else if (cci_conn_candidates_found(&ep->base.conns, &conn->conn, candidates, cci__load64(frame + 8), &found)) {
         cci_conn_move(&ep->base.conns, &conn->conn, &found, ep->base.now_ns);
         candidates->found_ns = ep->base.now_ns;
-        conn->active->path->challenge = 0;
+        conn->hot->path->challenge = 0;
         cci__dgram_path_changed(ep, conn, &old);
     }
 }
@@ -12305,7 +12315,7 @@ static CCI__RARE uint32_t cci__dgram_input_told(cci__dgram_t *ep, cci__dconn_t *
 /* The peer is heard from elsewhere. If this side has just found the path in use, the peer is to follow, and this side
  * does not: else each could go to the other's path, again and again. The server follows always. */
 static CCI__RARE int cci__dgram_prefers_own(cci__dgram_t *ep, const cci__dconn_t *conn, const cci_link_addr_t *from) {
-    const cci_conn_path_t *path = conn->active->path;
+    const cci_conn_path_t *path = conn->hot->path;
     return path && path->candidates && conn->conn.is_client && path->candidates->found_ns > 0 &&
            ep->base.now_ns < path->candidates->found_ns + CCI__CONN_STAYS_NS &&
            cci_conn_candidates_have(path->candidates, from);
@@ -12317,31 +12327,31 @@ static int cci__dgram_path_is_gone(const cci__dgram_t *ep, const cci__dconn_t *c
     return !cci__dgram_paths(ep)->path(ep->base.handle, conn->conn.peer.bytes[1], &conn->conn.peer, &path);
 }
 
-static int cci__active_is_silent(const cci__active_t *active);
+static int cci__hot_is_silent(const cci__hot_t *hot);
 
 /* Tells the peer the addresses of this side, and looks for another path when the one in use is silent, as time
  * demands. */
 static CCI__RARE void cci__dgram_seek_path(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active = conn->active;
-    cci_conn_candidates_t *candidates = active->path ? active->path->candidates : NULL;
+    cci__hot_t *hot = conn->hot;
+    cci_conn_candidates_t *candidates = hot->path ? hot->path->candidates : NULL;
     uint64_t now_ns = ep->base.now_ns;
     cci_rel_packet_t *packet;
     cci_link_addr_t to;
     if (!candidates) return;
     if (now_ns >= candidates->tell_ns) {
-        packet = cci__dgram_path_packet(ep, active);
+        packet = cci__dgram_path_packet(ep, hot);
         packet->head_length += cci_conn_candidates_tell(candidates, packet->head + packet->head_length, now_ns);
         cci__dgram_commit_data(ep, conn);
     }
-    if (cci__active_is_silent(active) || (active->rel.probes > 0 && cci__dgram_path_is_gone(ep, conn)))
+    if (cci__hot_is_silent(hot) || (hot->rel.probes > 0 && cci__dgram_path_is_gone(ep, conn)))
         cci_conn_candidates_seek(&ep->base.conns, candidates, now_ns);
     else
         cci_conn_candidates_rest(candidates);
     if (now_ns >= candidates->try_ns) {
         uint8_t frame[CCI__CONN_PATH_FRAME];
-        if (cci_conn_candidates_try(&ep->base.conns, &conn->conn, candidates, cci_rel_answer_ns(&active->rel), &to,
-                                    frame, now_ns)) {
-            memcpy(cci__dgram_path_frame(ep, active), frame, sizeof frame);
+        if (cci_conn_candidates_try(&ep->base.conns, &conn->conn, candidates, cci_rel_answer_ns(&hot->rel), &to, frame,
+                                    now_ns)) {
+            memcpy(cci__dgram_path_frame(ep, hot), frame, sizeof frame);
             cci__dgram_commit_data_to(ep, conn, &to);
         }
     }
@@ -12354,35 +12364,35 @@ static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci
 #ifndef CCI_SMALL
     if (cci__dgram_prefers_own(ep, conn, from)) return;
 #endif
-    if ((!conn->active->path && !newest) || !cci__dgram_attach_path(ep, conn->active)) return;
-    cci_conn_path_elsewhere(&ep->base.conns, &conn->conn, conn->active->path, from, length, newest, ep->base.now_ns);
+    if ((!conn->hot->path && !newest) || !cci__dgram_attach_path(ep, conn->hot)) return;
+    cci_conn_path_elsewhere(&ep->base.conns, &conn->conn, conn->hot->path, from, length, newest, ep->base.now_ns);
     cci__dgram_challenge(ep, conn);
 }
 
 /* The peer is where it was. */
-static inline void cci__dgram_stayed(cci__active_t *active) {
-    if (CCI__UNLIKELY(active->path != NULL)) active->path->challenge = 0;
+static inline void cci__dgram_stayed(cci__hot_t *hot) {
+    if (CCI__UNLIKELY(hot->path != NULL)) hot->path->challenge = 0;
 }
 
 /* A frame about addresses; returns its bytes, 0 if it is malformed. */
 static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, const uint8_t *frame, uint32_t length) {
-    cci__active_t *active = conn->active;
+    cci__hot_t *hot = conn->hot;
     if (length < CCI__CONN_PATH_FRAME || conn->conn.pub.attribute > CCI_CONN_ATTR_UU) return 0;
     /* else it is as if it were lost */
-    if (active->path || (frame[0] == CCI__FRAME_CHALLENGE && cci__dgram_attach_path(ep, active))) {
+    if (hot->path || (frame[0] == CCI__FRAME_CHALLENGE && cci__dgram_attach_path(ep, hot))) {
 #ifndef CCI_SMALL
         cci_link_addr_t before = conn->conn.peer;
 #endif
-        int has_moved = cci_conn_path_input(&ep->base.conns, &conn->conn, active->path, frame, ep->base.now_ns);
+        int has_moved = cci_conn_path_input(&ep->base.conns, &conn->conn, hot->path, frame, ep->base.now_ns);
 #ifndef CCI_SMALL
-        if (active->path->candidates) {
+        if (hot->path->candidates) {
             cci__dgram_input_candidate(ep, conn, frame, has_moved ? &before : NULL);
             return CCI__CONN_PATH_FRAME;
         }
 #endif
         CCI__TELLS(if (has_moved && conn->conn.state == CCI_CONN_OPEN)
                        cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0));
-        CCI__REL_ECN(if (has_moved) cci_rel_begin_ecn(&active->rel);)
+        CCI__REL_ECN(if (has_moved) cci_rel_begin_ecn(&hot->rel);)
         (void)has_moved;
     }
     return CCI__CONN_PATH_FRAME;
@@ -12393,19 +12403,19 @@ static void cci__dgram_commit_next(cci__dgram_t *ep, cci__dconn_t *conn, const u
     cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
     memcpy(packet->head, last_head, CCI_REL_HEADER - 4);
     cci__store32(packet->head + CCI_REL_HEADER - 4, (uint32_t)packet->number);
-    cci__dgram_commit(ep, ep->tx_count > 0 ? NULL : &conn->conn.peer, conn, conn->active);
+    cci__dgram_commit(ep, ep->tx_count > 0 ? NULL : &conn->conn.peer, conn, conn->hot);
 }
 
 /* Answers a peer's reads, and asks for our own. Returns 1 if it made a packet. */
 static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t now_ns) {
-    cci__active_t *active = conn->active;
+    cci__hot_t *hot = conn->hot;
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
-    cci_rma_reader_t *reader = CCI__READER(active);
+    cci_rma_reader_t *reader = CCI__READER(hot);
     uint32_t size;
     if (!reader) return 0;
     if (cci_rma_wants_to_answer(reader)) {
         /* An answer's segment fills its packet: what is owed goes in packets of its own. */
-        cci_rel_open_packet(&active->rel, packet, active->rel.mtu, now_ns);
+        cci_rel_open_packet(&hot->rel, packet, hot->rel.mtu, now_ns);
         packet->codepoint = 0; /* nobody would tell of its marks */
         size = cci_rma_answer(&ep->rma, reader, packet->head + packet->head_length,
                               ep->base.info.mtu - packet->head_length, &packet->body, &packet->body_length);
@@ -12418,12 +12428,11 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
         }
     }
     if (!cci_rma_wants_to_ask(&ep->rma, reader)) return 0;
-    if (active->rel.mtu < active->rel.mtu_max && !active->rel.probing) active->rel.want_mtu = 1;
-    cci_rel_open_packet(&active->rel, packet, 96, now_ns);
+    if (hot->rel.mtu < hot->rel.mtu_max && !hot->rel.probing) hot->rel.want_mtu = 1;
+    cci_rel_open_packet(&hot->rel, packet, 96, now_ns);
     packet->codepoint = 0;
-    size =
-        cci_rma_ask(&ep->rma, reader, (active->rel.mtu - CCI_REL_HEADER - 16) & ~7u, packet->head + packet->head_length,
-                    cci__min32(CCI_REL_HEAD, active->rel.mtu) - packet->head_length, now_ns);
+    size = cci_rma_ask(&ep->rma, reader, (hot->rel.mtu - CCI_REL_HEADER - 16) & ~7u, packet->head + packet->head_length,
+                       cci__min32(CCI_REL_HEAD, hot->rel.mtu) - packet->head_length, now_ns);
     packet->head_length += size;
     if (packet->head_length == CCI_REL_HEADER) return 0;
     cci__dgram_commit_data(ep, conn);
@@ -12435,10 +12444,10 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 
 /* Something is to be sent, and nothing is under way whose end would give another chance: a pool is empty for the
  * moment. */
-static int cci__active_stuck(const cci__active_t *active) {
-    const cci_rel_t *rel = &active->rel;
+static int cci__hot_is_stuck(const cci__hot_t *hot) {
+    const cci_rel_t *rel = &hot->rel;
     return (rel->in_flight == 0 && (!cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost))) ||
-           (CCI__READER(active) && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
+           (CCI__READER(hot) && hot->reader->outstanding == 0 && !cci__list_empty(&hot->reader->reads));
 }
 
 /* Others wait: what a connection moves counts. */
@@ -12449,95 +12458,95 @@ static void cci__dgram_charge(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t byt
 
 #ifndef CCI_NO_STATS
 /* Counts the messages that were issued since it was last called. */
-static void cci__dgram_tally_messages(const cci__dgram_t *ep, const cci__active_t *active) {
-    cci__tally_t *tally = cci__dgram_tally(ep, active->conn);
-    uint64_t count = active->rel.next_sequence - tally->next_sequence;
-    if (count > 0) tally->bytes_sent += active->unsent_bytes - tally->unsent_bytes - 8 * count;
+static void cci__dgram_tally_messages(const cci__dgram_t *ep, const cci__hot_t *hot) {
+    cci__tally_t *tally = cci__dgram_tally(ep, hot->conn);
+    uint64_t count = hot->rel.next_sequence - tally->next_sequence;
+    if (count > 0) tally->bytes_sent += hot->unsent_bytes - tally->unsent_bytes - 8 * count;
     tally->messages_sent += count;
-    tally->next_sequence = active->rel.next_sequence;
-    tally->unsent_bytes = active->unsent_bytes;
+    tally->next_sequence = hot->rel.next_sequence;
+    tally->unsent_bytes = hot->unsent_bytes;
 }
 
 /* Likewise, when something was sent. */
-static CCI__RARE void cci__dgram_tally_issued(const cci__dgram_t *ep, cci__active_t *active) {
-    cci__dgram_tally_messages(ep, active);
-    cci__dgram_tally(ep, active->conn)->unsent_bytes = active->unsent_bytes = 0;
+static CCI__RARE void cci__dgram_tally_issued(const cci__dgram_t *ep, cci__hot_t *hot) {
+    cci__dgram_tally_messages(ep, hot);
+    cci__dgram_tally(ep, hot->conn)->unsent_bytes = hot->unsent_bytes = 0;
 }
 #endif
 
 /* Where a connection stands that has laid out what it could: in `ready` if it has more, behind others, and with what is
  * `left` of its turn, below 0 if it has sent too much; in `soon` if something waits for company. */
-static void cci__dgram_requeue(cci__dgram_t *ep, cci__active_t *active, int more, int32_t left) {
-    if (!cci__list_empty(&active->ready)) { /* the link refused some of it meanwhile, which made it ready again */
-        cci__list_remove(&active->ready);
+static void cci__dgram_requeue(cci__dgram_t *ep, cci__hot_t *hot, int more, int32_t left) {
+    if (!cci__list_empty(&hot->ready)) { /* the link refused some of it meanwhile, which made it ready again */
+        cci__list_remove(&hot->ready);
         more = 1;
     }
-    active->credit = more ? left : 0;
-    if (active->credit > CCI__DGRAM_QUANTUM) active->credit = CCI__DGRAM_QUANTUM;
+    hot->credit = more ? left : 0;
+    if (hot->credit > CCI__DGRAM_QUANTUM) hot->credit = CCI__DGRAM_QUANTUM;
     if (more) /* others first */
-        cci__list_append(&ep->ready, &active->ready);
-    else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
-        cci__list_append(&ep->soon, &active->ready);
+        cci__list_append(&ep->ready, &hot->ready);
+    else if (hot->rel.ack_count > 0 || !cci__list_empty(&hot->rel.runs) || cci__hot_is_stuck(hot))
+        cci__list_append(&ep->soon, &hot->ready);
 }
 
 /* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after
  * it. Unless it is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets
  * (deficit round robin). */
-static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, int alone, uint64_t now_ns) {
-    cci__dconn_t *conn = active->conn;
+static void cci__dgram_output(cci__dgram_t *ep, cci__hot_t *hot, int idle, int alone, uint64_t now_ns) {
+    cci__dconn_t *conn = hot->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
     uint32_t begin = (uint32_t)ep->laid_out;
-    uint32_t most = alone ? UINT32_MAX : (uint32_t)(active->credit + CCI__DGRAM_QUANTUM);
-    cci__list_remove(&active->ready);
+    uint32_t most = alone ? UINT32_MAX : (uint32_t)(hot->credit + CCI__DGRAM_QUANTUM);
+    cci__list_remove(&hot->ready);
 #ifdef CCI_SMALL
-    if (CCI__UNLIKELY(active->path && active->path->owes_response)) {
-        cci_conn_path_response(active->path, cci__dgram_path_frame(ep, active));
+    if (CCI__UNLIKELY(hot->path && hot->path->owes_response)) {
+        cci_conn_path_response(hot->path, cci__dgram_path_frame(ep, hot));
         cci__dgram_commit_data(ep, conn);
     }
 #else
-    if (CCI__UNLIKELY(active->path != NULL)) cci__dgram_output_path(ep, conn);
+    if (CCI__UNLIKELY(hot->path != NULL)) cci__dgram_output_path(ep, conn);
 #endif
     while (left-- > 0 && more && (uint32_t)ep->laid_out - begin < most) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
-        if (!cci_rel_output(&active->rel, packet, idle, now_ns)) {
+        if (!cci_rel_output(&hot->rel, packet, idle, now_ns)) {
             more = cci__dgram_output_rma(ep, conn, now_ns);
             continue;
         }
         cci__dgram_commit_data(ep, conn);
-        while (left > 0 && (uint32_t)ep->laid_out - begin < most && !(conn->conn.flags & CCI__CONN_WORN)) {
+        while (left > 0 && (uint32_t)ep->laid_out - begin < most && !(conn->conn.flags & CCI__CONN_KEY_EXHAUSTED)) {
             const uint8_t *head = packet->head;
             packet = &cci__dgram_slot(ep)->packet;
-            if (!cci_rel_output_next(&active->rel, packet, now_ns)) break;
+            if (!cci_rel_output_next(&hot->rel, packet, now_ns)) break;
             cci__dgram_commit_next(ep, conn, head);
             left--;
         }
     }
     cci__dgram_charge(ep, conn, (uint32_t)ep->laid_out - begin);
-    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_WORN)) {
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_KEY_EXHAUSTED)) {
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
         return;
     }
-    cci__dgram_requeue(ep, active, more, alone ? 0 : (int32_t)(most - ((uint32_t)ep->laid_out - begin)));
-    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL)) cci__dgram_tally_issued(ep, active));
-    active->unsent_bytes = 0;
+    cci__dgram_requeue(ep, hot, more, alone ? 0 : (int32_t)(most - ((uint32_t)ep->laid_out - begin)));
+    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL)) cci__dgram_tally_issued(ep, hot));
+    hot->unsent_bytes = 0;
 }
 
-static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
-    cci__list_remove(&active->ready);
-    cci__list_append(&ep->ready, &active->ready);
+static void cci__dgram_make_ready(cci__dgram_t *ep, cci__hot_t *hot) {
+    cci__list_remove(&hot->ready);
+    cci__list_append(&ep->ready, &hot->ready);
 }
 
 /* ==================================================================================================================
  * >>dgram-hot
  *
- * Hot state: what a connection has only while it has traffic (cci__active_t), who gets it when the memory limit is
+ * Hot state: what a connection has only while it has traffic (cci__hot_t), who gets it when the memory limit is
  * reached, and connections that open, break and end. TURNS in the head of >>dgram says by which rules.
  * ================================================================================================================== */
 
 static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type);
 
-static int cci__active_idle(const cci__active_t *active) {
-    return !active->runs && cci_rel_idle(&active->rel) && (!CCI__READER(active) || cci_rma_reader_idle(active->reader));
+static int cci__hot_is_idle(const cci__hot_t *hot) {
+    return !hot->runs && cci_rel_idle(&hot->rel) && (!CCI__READER(hot) || cci_rma_reader_idle(hot->reader));
 }
 
 /* Puts a connection at the end of a ring; 0 if there is no memory for that. */
@@ -12574,29 +12583,29 @@ static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.flags & CCI__CONN_PARKED) conn->peer.life.at.turn = 0;
 }
 
-static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
-    cci__dconn_t *conn = active->conn;
-    CCI_ASSERT(cci__active_idle(active));
-    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, active));
-    cci_rel_end(&active->rel, &conn->state);
-    conn->active = NULL;
-    cci__list_remove(&active->ready);
-    cci__list_remove(&active->inbox);
-    cci__list_remove(&active->lent);
+static void cci__dgram_take_hot(cci__dgram_t *ep, cci__hot_t *hot) {
+    cci__dconn_t *conn = hot->conn;
+    CCI_ASSERT(cci__hot_is_idle(hot));
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, hot));
+    cci_rel_end(&hot->rel, &conn->state);
+    conn->hot = NULL;
+    cci__list_remove(&hot->ready);
+    cci__list_remove(&hot->inbox);
+    cci__list_remove(&hot->in_use);
     conn->conn.flags &= (uint16_t) ~(CCI__CONN_DOUBTED | CCI__CONN_REFUSED);
-    if (conn->conn.state == CCI_CONN_OPEN && !active->rel.leaving)
+    if (conn->conn.state == CCI_CONN_OPEN && !hot->rel.leaving)
         conn->peer.life.at.turn = 0; /* what it did not use is not saved for later */
-    if (active->rel.leaving == 2) cci__dgram_queue_up(ep, conn);
-    if (CCI__READER(active)) cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
-    if (active->path) cci__dgram_give_back(ep, CCI__STORE_PATHS, active->path);
-    cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
+    if (hot->rel.leaving == 2) cci__dgram_queue_up(ep, conn);
+    if (CCI__READER(hot)) cci__dgram_give_back(ep, CCI__STORE_READERS, hot->reader);
+    if (hot->path) cci__dgram_give_back(ep, CCI__STORE_PATHS, hot->path);
+    cci__dgram_give_back(ep, CCI__STORE_HOT, hot);
 }
 
-static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active);
+static int cci__dgram_park(cci__dgram_t *ep, cci__hot_t *hot);
 
 /* The peer does not answer: three probe time-outs are over, of packets or of what was to be read. */
-static int cci__active_is_silent(const cci__active_t *active) {
-    return active->rel.probes >= 3 || (CCI__READER(active) && active->reader->timeouts >= 3);
+static int cci__hot_is_silent(const cci__hot_t *hot) {
+    return hot->rel.probes >= 3 || (CCI__READER(hot) && hot->reader->timeouts >= 3);
 }
 
 #ifndef CCI_NO_RMA
@@ -12604,16 +12613,16 @@ static int cci__active_is_silent(const cci__active_t *active) {
  * Those go to the end, so that all have their turn. */
 static cci_rma_reader_t *cci__dgram_idle_reader(cci__dgram_t *ep) {
     uint32_t tries = CCI__DGRAM_LOOK;
-    while (tries-- > 0 && !cci__list_empty(&ep->lent)) {
-        cci__active_t *active = CCI__CONTAINER(ep->lent.next, cci__active_t, lent);
-        cci_rma_reader_t *reader = active->reader;
-        cci__list_remove(&active->lent);
-        cci__list_append(&ep->lent, &active->lent);
-        if (reader && cci__active_idle(active)) { /* also without a read that has yet to start */
-            active->reader = NULL;
+    while (tries-- > 0 && !cci__list_empty(&ep->in_use)) {
+        cci__hot_t *hot = CCI__CONTAINER(ep->in_use.next, cci__hot_t, in_use);
+        cci_rma_reader_t *reader = hot->reader;
+        cci__list_remove(&hot->in_use);
+        cci__list_append(&ep->in_use, &hot->in_use);
+        if (reader && cci__hot_is_idle(hot)) { /* also without a read that has yet to start */
+            hot->reader = NULL;
             return reader;
         }
-        if (reader && cci__active_is_silent(active) && cci__dgram_park(ep, active))
+        if (reader && cci__hot_is_silent(hot) && cci__dgram_park(ep, hot))
             return (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
     }
     return NULL;
@@ -12632,19 +12641,19 @@ static void cci__dgram_drop_atomics(cci__dgram_t *ep, const cci__dconn_t *conn) 
 #endif
 
 /* What the connection needs for reading, or for being read; NULL if there is none. */
-static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *active) {
-    if (active->reader) return active->reader;
-    active->reader = (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
-    if (!active->reader) active->reader = cci__dgram_idle_reader(ep);
-    if (active->reader) {
-        cci_rma_reader_init(active->reader, active);
-        active->reader->rttvar_ns = cci_rel_answer_ns(&active->rel); /* until it has a sample of its own */
+static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__hot_t *hot) {
+    if (hot->reader) return hot->reader;
+    hot->reader = (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
+    if (!hot->reader) hot->reader = cci__dgram_idle_reader(ep);
+    if (hot->reader) {
+        cci_rma_reader_init(hot->reader, hot);
+        hot->reader->rttvar_ns = cci_rel_answer_ns(&hot->rel); /* until it has a sample of its own */
 #ifndef CCI_NO_ATOMICS
-        if (ep->atomics && cci__dgram_rare_at(ep, &ep->atomics, active->conn, 0))
-            active->reader->atomics = (cci_rma_atomics_t *)*cci__dgram_rare_at(ep, &ep->atomics, active->conn, 0);
+        if (ep->atomics && cci__dgram_rare_at(ep, &ep->atomics, hot->conn, 0))
+            hot->reader->atomics = (cci_rma_atomics_t *)*cci__dgram_rare_at(ep, &ep->atomics, hot->conn, 0);
 #endif
     }
-    return active->reader;
+    return hot->reader;
 }
 
 static int cci__item_is_read(const cci_list_t *node) {
@@ -12663,24 +12672,24 @@ static int cci__dgram_has_reads(const cci__dconn_t *conn) {
 }
 
 /* The reads that were kept begin again. */
-static void cci__dgram_resume_reads(cci__dgram_t *ep, cci__active_t *active) {
+static void cci__dgram_resume_reads(cci__dgram_t *ep, cci__hot_t *hot) {
     const cci_list_t *node;
-    if (!active->reader) return;
-    cci_rma_reader_resume(active->reader, (ep->base.info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->base.now_ns);
-    for (node = active->rel.items.next; node != &active->rel.items; node = node->next) {
+    if (!hot->reader) return;
+    cci_rma_reader_resume(hot->reader, (ep->base.info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->base.now_ns);
+    for (node = hot->rel.items.next; node != &hot->rel.items; node = node->next) {
         const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
         if (cci__item_is_read(node) && !(item->flags & CCI__ITEM_HELD))
-            cci_rma_read_start(active->reader, (cci_rma_read_t *)item->user_data);
+            cci_rma_read_start(hot->reader, (cci_rma_read_t *)item->user_data);
     }
 }
 #endif
 
 /* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
-static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
-    uint64_t since_ns = cci_rel_stuck_ns(&active->rel);
+static int cci__dgram_evict(cci__dgram_t *ep, cci__hot_t *hot) {
+    uint64_t since_ns = cci_rel_stuck_ns(&hot->rel);
     if (since_ns == CCI__NEVER || ep->base.now_ns < cci__max64(since_ns, ep->awake_ns) + CCI__DGRAM_STUCK_NS) return 0;
     ep->evicted++;
-    cci__dgram_break(ep, active->conn, CCI_ETIMEDOUT);
+    cci__dgram_break(ep, hot->conn, CCI_ETIMEDOUT);
     return 1;
 }
 
@@ -12691,27 +12700,27 @@ static int cci__path_is_busy(const cci__dgram_t *ep, const cci_conn_path_t *path
 }
 
 /* It has been used since the connection got it, or could have been for long enough. */
-static int cci__active_had_turn(const cci__dgram_t *ep, const cci__active_t *active) {
-    if (CCI__UNLIKELY(cci__path_is_busy(ep, active->path))) return 0;
-    return ep->waiting_count == 0 || (active->rel.heard_ns > 0 && !(active->conn->conn.flags & CCI__CONN_REFUSED)) ||
-           ep->base.now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
+static int cci__hot_had_turn(const cci__dgram_t *ep, const cci__hot_t *hot) {
+    if (CCI__UNLIKELY(cci__path_is_busy(ep, hot->path))) return 0;
+    return ep->waiting_count == 0 || (hot->rel.heard_ns > 0 && !(hot->conn->conn.flags & CCI__CONN_REFUSED)) ||
+           ep->base.now_ns >= hot->rel.progress_ns + CCI__DGRAM_TURN_NS;
 }
 
-/* Looks at the longest unused few of what is lent; those that stay go to the end, so that all have their turn. With
- * `take`, for one that is idle, which is taken back; else only for one that is stuck. */
+/* Looks at the hot states that were not used for longest; those that stay go to the end, so that all have their turn.
+ * With `take`, for one that is idle, which is taken back; else only for one that is stuck. */
 static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
-    cci_list_t *node = ep->lent.next;
+    cci_list_t *node = ep->in_use.next;
     uint32_t tries = CCI__DGRAM_LOOK;
-    while (tries-- > 0 && node != &ep->lent) {
-        cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
+    while (tries-- > 0 && node != &ep->in_use) {
+        cci__hot_t *hot = CCI__CONTAINER(node, cci__hot_t, in_use);
         int evicted;
         node = node->next;
-        cci__list_remove(&active->lent);
-        cci__list_append(&ep->lent, &active->lent);
-        if (take) cci_rel_forget(&active->rel);
-        evicted = (!take || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci__dgram_evict(ep, active);
-        if (take && cci__active_idle(active) && cci__active_had_turn(ep, active)) {
-            cci__dgram_take_active(ep, active);
+        cci__list_remove(&hot->in_use);
+        cci__list_append(&ep->in_use, &hot->in_use);
+        if (take) cci_rel_forget(&hot->rel);
+        evicted = (!take || !cci__dgram_can_grow(ep, CCI__STORE_HOT)) && cci__dgram_evict(ep, hot);
+        if (take && cci__hot_is_idle(hot) && cci__hot_had_turn(ep, hot)) {
+            cci__dgram_take_hot(ep, hot);
             return;
         }
         if (!take && evicted) return;
@@ -12719,31 +12728,31 @@ static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
 }
 
 /* A free one, which an idle connection gives back if it need be; NULL if there is none. */
-static cci__active_t *cci__dgram_new_active(cci__dgram_t *ep) {
-    if (cci__list_empty(&ep->free_actives) &&
-        (ep->stores[CCI__STORE_ACTIVES].made >= CCI__DGRAM_WARM || !cci__dgram_grow_store(ep, CCI__STORE_ACTIVES)))
+static cci__hot_t *cci__dgram_new_hot(cci__dgram_t *ep) {
+    if (cci__list_empty(&ep->free_hot) &&
+        (ep->stores[CCI__STORE_HOT].made >= CCI__DGRAM_WARM || !cci__dgram_grow_store(ep, CCI__STORE_HOT)))
         cci__dgram_reclaim(ep, 1);
-    return (cci__active_t *)cci__dgram_take(ep, CCI__STORE_ACTIVES);
+    return (cci__hot_t *)cci__dgram_take(ep, CCI__STORE_HOT);
 }
 
-/* Readies what is lent to a connection. */
-static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dconn_t *conn) {
-    cci__list_init(&active->ready);
-    cci__list_init(&active->inbox);
-    active->conn = conn;
-    active->runs = NULL;
-    active->runs_tail = &active->runs;
-    active->unsent_bytes = active->op_count = 0;
-    active->credit = 0;
-    active->reader = NULL;
-    active->path = NULL;
-    cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
+/* Readies the hot state of a connection. */
+static void cci__hot_begin(cci__dgram_t *ep, cci__hot_t *hot, cci__dconn_t *conn) {
+    cci__list_init(&hot->ready);
+    cci__list_init(&hot->inbox);
+    hot->conn = conn;
+    hot->runs = NULL;
+    hot->runs_tail = &hot->runs;
+    hot->unsent_bytes = hot->op_count = 0;
+    hot->credit = 0;
+    hot->reader = NULL;
+    hot->path = NULL;
+    cci_rel_begin(&hot->rel, &ep->pool, hot, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->base.info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
                   conn->conn.peer_window);
-    active->rel.timeout_us = active->rel.reliable ? conn->conn.send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
-    active->rel.progress_ns = ep->base.now_ns;
-    active->rel.message_max = (uint16_t)cci__min32(conn->conn.pub.max_send_size, UINT16_MAX);
-    active->rel.once = conn->peer.key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
+    hot->rel.timeout_us = hot->rel.reliable ? conn->conn.send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
+    hot->rel.progress_ns = ep->base.now_ns;
+    hot->rel.message_max = (uint16_t)cci__min32(conn->conn.pub.max_send_size, UINT16_MAX);
+    hot->rel.once = conn->peer.key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
 }
 
 /* From now on the peer is asked for a sign of life when it has been silent for long. */
@@ -12754,35 +12763,35 @@ static void cci__dgram_watch(const cci__dgram_t *ep, cci__dconn_t *conn) {
 }
 
 /* Goes on with the messages that were kept. */
-static void cci__dgram_unpark(cci__active_t *active) {
-    cci__dconn_t *conn = active->conn;
+static void cci__dgram_unpark(cci__hot_t *hot) {
+    cci__dconn_t *conn = hot->conn;
     cci_rel_link_t *link;
     cci_list_t *node;
-    cci_rel_resume(&active->rel, conn->in.parked.first);
-    for (node = active->rel.items.next; node != &active->rel.items; node = node->next)
+    cci_rel_resume(&hot->rel, conn->in.parked.first);
+    for (node = hot->rel.items.next; node != &hot->rel.items; node = node->next)
         for (link = CCI__CONTAINER(node, cci_rel_item_t, node)->ops; link; link = link->next)
-            active->op_count += link == &link->op->link[0] || link->op->parts == 1; /* the first may be done */
+            hot->op_count += link == &link->op->link[0] || link->op->link_count == 1; /* the first may be done */
     conn->conn.flags &= (uint16_t)~CCI__CONN_PARKED;
     cci__dgram_watch(cci__dgram_of(conn), conn);
 }
 
 /* Lends a connection what it needs for traffic. 0, and nothing has happened, if its reads need more. */
-static int cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn, cci__active_t *active) {
-    cci__active_begin(ep, active, conn);
+static int cci__dgram_attach_hot(cci__dgram_t *ep, cci__dconn_t *conn, cci__hot_t *hot) {
+    cci__hot_begin(ep, hot, conn);
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) {
 #ifndef CCI_NO_RMA
-        if (cci__dgram_has_reads(conn) && !cci__dgram_reader(ep, active)) {
-            cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
+        if (cci__dgram_has_reads(conn) && !cci__dgram_reader(ep, hot)) {
+            cci__dgram_give_back(ep, CCI__STORE_HOT, hot);
             return 0;
         }
 #endif
-        cci__dgram_unpark(active);
+        cci__dgram_unpark(hot);
 #ifndef CCI_NO_RMA
-        cci__dgram_resume_reads(ep, active);
+        cci__dgram_resume_reads(ep, hot);
 #endif
     }
-    cci__list_append(&ep->lent, &active->lent);
-    conn->active = active;
+    cci__list_append(&ep->in_use, &hot->in_use);
+    conn->hot = hot;
 #ifndef CCI_SMALL
     if (CCI__UNLIKELY(ep->base.info.paths && (ep->candidates || ep->base.info.paths->interface_count > 1)))
         cci__dgram_begin_candidates(ep, conn);
@@ -12791,37 +12800,36 @@ static int cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn, cci__active_t *
 }
 
 /* The same for a connection that need not wait for others; NULL if everything is in use. */
-static cci__active_t *cci__dgram_lend_at_once(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active = ep->waiting_count == 0 ? cci__dgram_new_active(ep) : NULL;
-    if (!active || !cci__dgram_lend(ep, conn, active)) return NULL;
+static cci__hot_t *cci__dgram_attach_hot_at_once(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__hot_t *hot = ep->waiting_count == 0 ? cci__dgram_new_hot(ep) : NULL;
+    if (!hot || !cci__dgram_attach_hot(ep, conn, hot)) return NULL;
     conn->peer.life.at.turn = CCI__DGRAM_TURN;
-    return active;
+    return hot;
 }
 
 /* What the connection needs for traffic; NULL if it has to wait for its turn: that is when memory has reached its
  * limit. It has no turn as long as its peer does not answer. */
-static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active = conn->active;
-    if (CCI__LIKELY(active != NULL)) {
-        if (ep->lent.prev != &active->lent) {
-            cci__list_remove(&active->lent);
-            cci__list_append(&ep->lent, &active->lent);
+static cci__hot_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__hot_t *hot = conn->hot;
+    if (CCI__LIKELY(hot != NULL)) {
+        if (ep->in_use.prev != &hot->in_use) {
+            cci__list_remove(&hot->in_use);
+            cci__list_append(&ep->in_use, &hot->in_use);
         }
-        if (CCI__UNLIKELY(active->rel.leaving && ep->waiting_count == 0)) active->rel.leaving = 0;
-        return active;
+        if (CCI__UNLIKELY(hot->rel.leaving && ep->waiting_count == 0)) hot->rel.leaving = 0;
+        return hot;
     }
-    active = cci__dgram_lend_at_once(ep, conn);
-    if (!active && !(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_queue_up(ep, conn);
-    return active;
+    hot = cci__dgram_attach_hot_at_once(ep, conn);
+    if (!hot && !(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_queue_up(ep, conn);
+    return hot;
 }
 
 /* What has come asks for nothing, and nothing waits for it: no turn is taken for it. Otherwise, where both sides are
  * at their limits, each invitation would ask for another one. */
 static int cci__dgram_needs_no_turn(const cci__dgram_t *ep, const cci__dconn_t *conn, const uint8_t *bytes,
                                     uint32_t length) {
-    return !conn->active && !(conn->conn.flags & CCI__CONN_PARKED) &&
-           (ep->waiting_count > 0 || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) &&
-           cci_rel_only_answers(bytes, length);
+    return !conn->hot && !(conn->conn.flags & CCI__CONN_PARKED) &&
+           (ep->waiting_count > 0 || !cci__dgram_can_grow(ep, CCI__STORE_HOT)) && cci_rel_only_answers(bytes, length);
 }
 
 /* A peer that is parked is asked for a sign of life after a pause, as long as it has been silent. */
@@ -12841,18 +12849,18 @@ static uint64_t cci__dgram_parked_due(const cci__dgram_t *ep, const cci__dconn_t
 
 /* The peer has not answered for three probe time-outs: of what the connection has only its operations stay. When the
  * peer has given a sign of life, it takes its turns to send them again. 0: there is more that can't be left. */
-static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
-    cci__dconn_t *conn = active->conn;
+static int cci__dgram_park(cci__dgram_t *ep, cci__hot_t *hot) {
+    cci__dconn_t *conn = hot->conn;
     cci_rel_item_t *first;
-    uint16_t doubted = active->rel.progress_ns == 0 ? CCI__CONN_DOUBTED : 0; /* as cci_rel_resume() has left it */
-    if (conn->conn.state != CCI_CONN_OPEN || active->runs || !cci_rel_can_park(&active->rel)) return 0;
+    uint16_t doubted = hot->rel.progress_ns == 0 ? CCI__CONN_DOUBTED : 0; /* as cci_rel_resume() has left it */
+    if (conn->conn.state != CCI_CONN_OPEN || hot->runs || !cci_rel_can_park(&hot->rel)) return 0;
 #ifndef CCI_NO_RMA
-    if (active->reader && !cci_rma_reader_stop(&ep->rma, active->reader)) return 0;
+    if (hot->reader && !cci_rma_reader_stop(&ep->rma, hot->reader)) return 0;
 #endif
     cci__dgram_flush(ep); /* the batch may name records of the connection */
-    first = cci_rel_park(&active->rel);
-    active->rel.leaving = 0;
-    cci__dgram_take_active(ep, active);
+    first = cci_rel_park(&hot->rel);
+    hot->rel.leaving = 0;
+    cci__dgram_take_hot(ep, hot);
     conn->in.parked.first = first;
     conn->conn.flags |= (uint16_t)(CCI__CONN_PARKED | doubted);
     cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM); /* it may be there, and have no memory either */
@@ -12865,16 +12873,16 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
  * did. */
 static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
     uint32_t tries = CCI__DGRAM_LOOK, parked = 0;
-    cci_list_t *node = ep->lent.next;
-    while (tries-- > 0 && node != &ep->lent) {
-        cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
+    cci_list_t *node = ep->in_use.next;
+    while (tries-- > 0 && node != &ep->in_use) {
+        cci__hot_t *hot = CCI__CONTAINER(node, cci__hot_t, in_use);
         node = node->next;
-        cci__list_remove(&active->lent);
-        cci__list_append(&ep->lent, &active->lent);
-        if (cci__active_is_silent(active) && cci__dgram_park(ep, active))
+        cci__list_remove(&hot->in_use);
+        cci__list_append(&ep->in_use, &hot->in_use);
+        if (cci__hot_is_silent(hot) && cci__dgram_park(ep, hot))
             parked++;
-        else if (!active->rel.leaving && active->conn->peer.life.at.turn <= 0)
-            active->rel.leaving = 1;
+        else if (!hot->rel.leaving && hot->conn->peer.life.at.turn <= 0)
+            hot->rel.leaving = 1;
     }
     return parked;
 }
@@ -12887,7 +12895,7 @@ static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
         int doubted = ep->waiting[0].count == 0 || (ep->waiting[1].count > 0 && ep->turns % CCI__DGRAM_DOUBTED == 0);
         uint32_t index = cci__ring_take(&ep->waiting[doubted]);
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, index);
-        int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->active;
+        int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->hot;
         if (is_waiting && conn->peer.life.at.turn <= -CCI__DGRAM_TURN && rounds > 0) {
             rounds--;
             conn->peer.life.at.turn += CCI__DGRAM_TURN;
@@ -12906,40 +12914,39 @@ static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
 static void cci__dgram_next_turns(cci__dgram_t *ep) {
     uint32_t tries = CCI__DGRAM_LOOK;
     while (ep->waiting_count > 0 && tries > 0) {
-        cci__active_t *active = cci__dgram_new_active(ep);
+        cci__hot_t *hot = cci__dgram_new_hot(ep);
         cci__dconn_t *conn;
-        if (!active) {
+        if (!hot) {
             if (cci__dgram_end_turns(ep) == 0) return;
             continue;
         }
         conn = cci__dgram_next_waiting(ep);
         if (!conn) {
-            cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
+            cci__dgram_give_back(ep, CCI__STORE_HOT, hot);
             return;
         }
         ep->turns++;
-        if (!cci__dgram_lend(ep, conn, active)) {
+        if (!cci__dgram_attach_hot(ep, conn, hot)) {
             cci__dgram_queue_up(ep, conn);
             tries--;
             continue;
         }
         conn->peer.life.at.turn += CCI__DGRAM_TURN;
-        cci_rel_invite(&active->rel);
-        cci__list_append(&ep->ready, &active->ready);
+        cci_rel_invite(&hot->rel);
+        cci__list_append(&ep->ready, &hot->ready);
     }
 }
 
 /* When time demands the next thing of a connection. */
 static uint64_t cci__dgram_due(cci__dgram_t *ep, const cci__dconn_t *conn) {
     uint64_t at = CCI__NEVER;
-    if (conn->active) {
-        at = cci_rel_deadline(&conn->active->rel);
-        if (CCI__UNLIKELY(CCI__READER(conn->active) != NULL))
-            at = cci__min64(at, cci_rma_deadline(conn->active->reader));
-        if (CCI__UNLIKELY(conn->active->path != NULL)) at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
+    if (conn->hot) {
+        at = cci_rel_deadline(&conn->hot->rel);
+        if (CCI__UNLIKELY(CCI__READER(conn->hot) != NULL)) at = cci__min64(at, cci_rma_deadline(conn->hot->reader));
+        if (CCI__UNLIKELY(conn->hot->path != NULL)) at = cci__min64(at, cci__path_deadline(ep, conn->hot->path));
 #ifndef CCI_SMALL
-        if (CCI__UNLIKELY(conn->active->path && conn->active->path->candidates) && conn->conn.state == CCI_CONN_OPEN)
-            at = cci__min64(at, cci_conn_candidates_deadline(conn->active->path->candidates));
+        if (CCI__UNLIKELY(conn->hot->path && conn->hot->path->candidates) && conn->conn.state == CCI_CONN_OPEN)
+            at = cci__min64(at, cci_conn_candidates_deadline(conn->hot->path->candidates));
 #endif
     }
     at = cci__min64(at, conn->conn.keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
@@ -13020,21 +13027,21 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
 }
 
 /* Drops what has arrived for a connection and was not taken by the program. */
-static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
-    while (active->runs) {
-        cci_rel_run_t *run = active->runs;
-        active->runs = run->next;
+static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__hot_t *hot) {
+    while (hot->runs) {
+        cci_rel_run_t *run = hot->runs;
+        hot->runs = run->next;
         ep->backlog--;
         cci_evq_release_buffer(&ep->base.evq, (cci_evq_buffer_t *)run->buffer);
     }
-    active->runs_tail = &active->runs;
-    cci__list_remove(&active->inbox);
+    hot->runs_tail = &hot->runs;
+    cci__list_remove(&hot->inbox);
 }
 
 /* Ends messages that were kept. */
 static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci__active_ecn_t passing; /* only for as long as it takes */
-    cci_rel_t *rel = &passing.active.rel;
+    cci__hot_ecn_t passing; /* only for as long as it takes */
+    cci_rel_t *rel = &passing.hot.rel;
 #ifndef CCI_NO_RMA
     cci_list_t *node = &conn->in.parked.first->node;
     do {
@@ -13043,8 +13050,8 @@ static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int st
         node = node->next;
     } while (node != &conn->in.parked.first->node);
 #endif
-    cci__active_begin(ep, &passing.active, conn);
-    cci__dgram_unpark(&passing.active);
+    cci__hot_begin(ep, &passing.hot, conn);
+    cci__dgram_unpark(&passing.hot);
     cci_rel_abort(rel, status);
     cci_rel_end(rel, &conn->state);
 }
@@ -13053,18 +13060,18 @@ static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int st
 static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_flush(ep); /* the batch names records of the connection */
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_abort_parked(ep, conn, status);
-    if (conn->active) {
+    if (conn->hot) {
 #ifndef CCI_NO_RMA
         cci_list_t *node;
-        for (node = conn->active->rel.held.next; node != &conn->active->rel.held; node = node->next) {
+        for (node = conn->hot->rel.held.next; node != &conn->hot->rel.held; node = node->next) {
             cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, queue);
             if (item->kind == CCI__ITEM_EXTERN) /* a read that waits for a fence: the reader does not know it yet */
                 cci_rma_free_read(&ep->rma, (cci_rma_read_t *)item->user_data);
         }
 #endif
-        if (CCI__READER(conn->active)) cci_rma_reader_abort(&ep->rma, conn->active->reader);
-        cci_rel_abort(&conn->active->rel, status);
-        cci__list_remove(&conn->active->ready);
+        if (CCI__READER(conn->hot)) cci_rma_reader_abort(&ep->rma, conn->hot->reader);
+        cci_rel_abort(&conn->hot->rel, status);
+        cci__list_remove(&conn->hot->ready);
     }
 }
 
@@ -13072,11 +13079,11 @@ static void cci__dgram_forget(const cci__dgram_t *ep, void *key) {
     if (key && ep->seal->forget) ep->seal->forget(ep->seal->user, key);
 }
 
-/* Takes back what was lent to a connection on which nothing is pending. */
-static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (!conn->active) return;
-    cci__dgram_drop_runs(ep, conn->active);
-    cci__dgram_take_active(ep, conn->active);
+/* Takes the hot state from a connection on which nothing is pending. */
+static void cci__dgram_drop_hot(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!conn->hot) return;
+    cci__dgram_drop_runs(ep, conn->hot);
+    cci__dgram_take_hot(ep, conn->hot);
 }
 
 /* The data of an answer is not needed any more. */
@@ -13088,7 +13095,7 @@ static void cci__dgram_drop_answer(cci__dgram_t *ep, cci__dconn_t *conn) {
 }
 
 static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__dgram_drop_active(ep, conn);
+    cci__dgram_drop_hot(ep, conn);
     cci__dgram_drop_answer(ep, conn);
 #ifndef CCI_NO_ATOMICS
     cci__dgram_drop_atomics(ep, conn);
@@ -13105,7 +13112,7 @@ static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* ==================================================================================================================
  * >>dgram-events
  *
- * Events are made, and what the reliability protocol asks and reports: the functions of cci_rel_sink_t.
+ * Events are made, and what the reliability protocol asks and reports: the functions of cci_rel_callbacks_t.
  *   Parts: events; what the reliability protocol asks and tells.
  * ================================================================================================================== */
 
@@ -13153,9 +13160,9 @@ static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* The peer may have been asked for a sign of life: nobody waits for the answer any more. */
 static void cci__dgram_end_ping(const cci__dconn_t *conn) {
-    if (!conn->active) return;
-    conn->active->rel.ping = 0;
-    cci_rel_forget(&conn->active->rel);
+    if (!conn->hot) return;
+    conn->hot->rel.ping = 0;
+    cci_rel_forget(&conn->hot->rel);
 }
 
 /* A question of the keepalive before would be repeated for ever, to a peer that is gone. */
@@ -13181,7 +13188,7 @@ static void cci__dgram_post_keepalive(cci__endpoint_t *base, cci_conn_t *of) {
  * behind the completions that which the program has asked for. */
 static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event;
-    if (conn->active && conn->active->runs) {
+    if (conn->hot && conn->hot->runs) {
         CCI__WAKES(if (conn->conn.keepalive_us || (conn->conn.flags & CCI__CONN_UNTOLD)) ep->base.wakes.ends = 1);
         return;
     }
@@ -13357,12 +13364,11 @@ static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
  * quarter to what is due, a little more to requests for connections, and its share to other connections. A single
  * buffer is for what is due, where that comes for sure. */
-static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, int in_order, uint32_t spoken_for) {
+static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__hot_t *hot, int in_order, uint32_t spoken_for) {
     uint32_t count = ep->base.recv_buf_count;
-    uint32_t early =
-        count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || active->rel.reliable : cci__max32(count / 16, 2));
+    uint32_t early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || hot->rel.reliable : cci__max32(count / 16, 2));
     uint32_t left = cci__dgram_buffers_left(ep), reserve = spoken_for + (in_order ? 0 : early);
-    if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)) &&
+    if (left > reserve && (in_order || cci__share(hot->rel.buffers_held, left - reserve)) &&
         (CCI__LIKELY(ep->base.evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
         return 1;
     if (!in_order || !cci__dgram_peers_hold(ep)) return 0;
@@ -13373,27 +13379,27 @@ static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, 
 
 /* May the packet that is being taken in be kept? It needs a free buffer in its place. Anybody can send to a group,
  * so its messages leave the last quarter to what peers send. */
-static int cci__sink_keep(void *user, void *buffer, int in_order) {
-    cci__active_t *active = (cci__active_t *)user;
-    cci__dgram_t *ep = cci__dgram_of(active->conn);
+static int cci__dgram_on_keep(void *user, void *buffer, int in_order) {
+    cci__hot_t *hot = (cci__hot_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(hot->conn);
     cci_evq_buffer_t *kept = (cci_evq_buffer_t *)buffer;
-    if (active->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) in_order = 0;
-    if (kept->refs == 1 && !cci__dgram_buffer_for(ep, active, in_order, 0)) return 0;
+    if (hot->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) in_order = 0;
+    if (kept->refs == 1 && !cci__dgram_buffer_for(ep, hot, in_order, 0)) return 0;
     kept->refs++;
     return 1;
 }
 
-static void cci__sink_drop(void *user, void *buffer) {
-    cci__active_t *active = (cci__active_t *)user;
-    cci_evq_release_buffer(&cci__dgram_of(active->conn)->base.evq, (cci_evq_buffer_t *)buffer);
+static void cci__dgram_on_drop(void *user, void *buffer) {
+    cci__hot_t *hot = (cci__hot_t *)user;
+    cci_evq_release_buffer(&cci__dgram_of(hot->conn)->base.evq, (cci_evq_buffer_t *)buffer);
 }
 
-static uint8_t *cci__sink_assemble(void *user, uint32_t size, int in_order, void **buffer) {
-    cci__active_t *active = (cci__active_t *)user;
-    cci__dgram_t *ep = cci__dgram_of(active->conn);
+static uint8_t *cci__dgram_on_assemble(void *user, uint32_t size, int in_order, void **buffer) {
+    cci__hot_t *hot = (cci__hot_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(hot->conn);
     cci_evq_buffer_t *taken;
     if (size + CCI_REL_HEADER > ep->buffer_size ||
-        !cci__dgram_buffer_for(ep, active, in_order, ep->current && ep->current->refs > 1))
+        !cci__dgram_buffer_for(ep, hot, in_order, ep->current && ep->current->refs > 1))
         return NULL;
     taken = cci__dgram_take_buffer(ep);
     *buffer = taken;
@@ -13406,7 +13412,7 @@ static uint8_t *cci__run_stamp(cci_rel_run_t *run) {
 }
 
 #ifndef CCI_NO_STATS
-/* Messages that wait in a packet, and the bytes in them, without those that were withdrawn. */
+/* Messages that wait in a packet, and the bytes in them, without those that were cancelled. */
 static uint32_t cci__run_messages(const cci_rel_run_t *run, uint64_t *bytes) {
     const uint8_t *frame = (const uint8_t *)run + run->begin;
     uint32_t left, count = 0, sum = 0;
@@ -13444,35 +13450,35 @@ static CCI__RARE int cci__run_wakes(const cci_rel_run_t *run) {
 }
 #endif
 
-static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
-    cci__active_t *active = (cci__active_t *)user;
-    cci__dgram_t *ep = cci__dgram_of(active->conn);
-    if (CCI__LINGERS(&active->conn->conn)) { /* nobody takes it any more */
+static void cci__dgram_on_deliver(void *user, cci_rel_run_t *run) {
+    cci__hot_t *hot = (cci__hot_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(hot->conn);
+    if (CCI__LINGERS(&hot->conn->conn)) { /* nobody takes it any more */
         cci_evq_release_buffer(&ep->base.evq, (cci_evq_buffer_t *)run->buffer);
         return;
     }
-    if (!active->runs) {
-        active->stamp = ep->stamp;
-        cci__list_append(&ep->inbox, &active->inbox);
+    if (!hot->runs) {
+        hot->stamp = ep->stamp;
+        cci__list_append(&ep->inbox, &hot->inbox);
     }
     cci__store32(cci__run_stamp(run), ep->stamp);
     ep->backlog++;
     run->next = NULL;
-    *active->runs_tail = run;
-    active->runs_tail = &run->next;
+    *hot->runs_tail = run;
+    hot->runs_tail = &run->next;
     CCI__WAKES(if (CCI__UNLIKELY(ep->base.wakes.classes & CCI_ARM_WAKE)) ep->base.wakes.heard |=
                (uint8_t)cci__run_wakes(run));
-    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL)) cci__dgram_tally_run(ep, active->conn, run));
+    CCI__STATS(if (CCI__UNLIKELY(ep->base.tallies.counted != NULL)) cci__dgram_tally_run(ep, hot->conn, run));
 }
 
-static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
-                           uint32_t length) {
-    cci__active_t *active = (cci__active_t *)user;
+static int cci__dgram_on_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
+                               uint32_t length) {
+    cci__hot_t *hot = (cci__hot_t *)user;
 #ifdef CCI_NO_RMA
-    (void)active, (void)target, (void)offset, (void)data, (void)length;
+    (void)hot, (void)target, (void)offset, (void)data, (void)length;
     return CCI_ERR_RMA_HANDLE;
 #else
-    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    cci__dgram_t *ep = cci__dgram_of(hot->conn);
     uint8_t *to =
         cci_rma_address(&ep->rma, target->key, target->region, target->remote_offset, target->length, CCI_FLAG_WRITE);
     if (!to) {
@@ -13481,19 +13487,19 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     }
     if (data) {
         memcpy(to + (size_t)offset, data, length);
-        CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally(ep, active->conn)->peer_write_bytes += length);
+        CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally(ep, hot->conn)->peer_write_bytes += length);
     }
     return CCI_SUCCESS;
 #endif
 }
 
-static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
-    cci__active_t *active = (cci__active_t *)user;
+static int cci__dgram_on_readable(void *user, const cci_rel_bulk_t *source) {
+    cci__hot_t *hot = (cci__hot_t *)user;
 #ifdef CCI_NO_RMA
-    (void)active, (void)source;
+    (void)hot, (void)source;
     return 0;
 #else
-    return cci_rma_find(&cci__dgram_of(active->conn)->rma, source->local_key, source->local_region) != NULL;
+    return cci_rma_find(&cci__dgram_of(hot->conn)->rma, source->local_key, source->local_region) != NULL;
 #endif
 }
 
@@ -13509,11 +13515,11 @@ static void cci__dgram_complete(cci__dgram_t *ep, cci__op_t *op, int status) {
     cci_evq_post(&ep->base.evq.done, &op->event);
 }
 
-static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
+static void cci__dgram_on_complete(void *user, cci_rel_op_t *rel_op) {
     cci__op_t *op = CCI__CONTAINER(rel_op, cci__op_t, rel);
-    cci__active_t *active = (cci__active_t *)user;
-    cci__dgram_t *ep = cci__dgram_of(active->conn);
-    active->op_count--;
+    cci__hot_t *hot = (cci__hot_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(hot->conn);
+    hot->op_count--;
     if (op->blocking) {
         op->done = 1;
         if (ep->base.waiters > 0 && ep->base.link->wake) ep->base.link->wake(ep->base.handle);
@@ -13522,76 +13528,76 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     cci__dgram_complete(ep, op, rel_op->status);
 }
 
-static void cci__sink_start(void *user, cci_rel_item_t *item) {
+static void cci__dgram_on_start(void *user, cci_rel_item_t *item) {
 #ifdef CCI_NO_RMA
     (void)user, (void)item;
 #else
-    cci__active_t *active = (cci__active_t *)user;
-    cci_rma_read_start(active->reader, (cci_rma_read_t *)item->user_data); /* see cci__dgram_read() */
+    cci__hot_t *hot = (cci__hot_t *)user;
+    cci_rma_read_start(hot->reader, (cci_rma_read_t *)item->user_data); /* see cci__dgram_read() */
 #endif
 }
 
 #ifdef CCI_NO_RMA
 /* A peer's read is denied at once. */
-static uint32_t cci__dgram_deny(cci__dgram_t *ep, cci__active_t *active, const uint8_t *frame, uint32_t length,
+static uint32_t cci__dgram_deny(cci__dgram_t *ep, cci__hot_t *hot, const uint8_t *frame, uint32_t length,
                                 uint64_t now_ns) {
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
     uint8_t *at;
     if ((frame[0] != CCI__FRAME_READ && frame[0] != CCI__FRAME_ATOMIC) || length < 48u) return 0;
-    cci_rel_open_packet(&active->rel, packet, 8, now_ns);
+    cci_rel_open_packet(&hot->rel, packet, 8, now_ns);
     at = packet->head + packet->head_length;
     memset(at, 0, 8);
     at[0] = CCI__FRAME_DENIED;
     at[1] = frame[0] == CCI__FRAME_READ ? CCI_ERR_RMA_HANDLE : CCI_ERR_RMA_OP;
     cci__store32(at + 4, cci__load32(frame + 4));
     packet->head_length += 8;
-    cci__dgram_commit_data(ep, active->conn);
+    cci__dgram_commit_data(ep, hot->conn);
     return 48u;
 }
 #endif
 
-static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
-    cci__active_t *active = (cci__active_t *)user;
-    cci__dgram_t *ep = cci__dgram_of(active->conn);
+static uint32_t cci__dgram_on_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
+    cci__hot_t *hot = (cci__hot_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(hot->conn);
 #ifndef CCI_NO_RMA
     uint32_t size, requests;
     cci_rma_reader_t *reader;
     cci_rma_read_t *read;
 #endif
     if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
-        return cci__dgram_input_path(ep, active->conn, frame, length);
+        return cci__dgram_input_path(ep, hot->conn, frame, length);
 #ifndef CCI_SMALL
     if (CCI__UNLIKELY(frame[0] == CCI__FRAME_ADDRESSES || frame[0] == CCI__FRAME_HEARD))
-        return cci__dgram_input_told(ep, active->conn, frame, length);
+        return cci__dgram_input_told(ep, hot->conn, frame, length);
 #endif
-    if (!active->rel.reliable) return 0;
+    if (!hot->rel.reliable) return 0;
 #ifdef CCI_NO_RMA
-    return cci__dgram_deny(ep, active, frame, length, now_ns);
+    return cci__dgram_deny(ep, hot, frame, length, now_ns);
 #else
-    reader = cci__dgram_reader(ep, active);
+    reader = cci__dgram_reader(ep, hot);
     if (!reader) return 0; /* as if it were lost */
     if (frame[0] == CCI__FRAME_READ && cci__list_empty(&ep->rma.requests))
         (void)cci__dgram_grow_store(ep, CCI__STORE_REQUESTS);
 #ifndef CCI_NO_ATOMICS
-    if (frame[0] == CCI__FRAME_ATOMIC && !reader->atomics) (void)cci__dgram_begin_atomics(ep, active->conn, reader);
+    if (frame[0] == CCI__FRAME_ATOMIC && !reader->atomics) (void)cci__dgram_begin_atomics(ep, hot->conn, reader);
 #endif
     requests = reader->request_count;
     size = cci_rma_input(&ep->rma, reader, frame, length, now_ns);
-    if (frame[0] == CCI__FRAME_DATA) active->rel.progress_ns = now_ns;
-    active->rel.advanced |= reader->request_count > requests; /* what waits may wait for a read to end */
+    if (frame[0] == CCI__FRAME_DATA) hot->rel.progress_ns = now_ns;
+    hot->rel.advanced |= reader->request_count > requests; /* what waits may wait for a read to end */
     while ((read = cci_rma_next_finished(reader)) != NULL) {
         cci_rel_item_t *item = (cci_rel_item_t *)read->item;
         int status = read->status;
         cci_rma_free_read(&ep->rma, read);
-        cci_rel_extern_done(&active->rel, item, status);
+        cci_rel_extern_done(&hot->rel, item, status);
     }
     return size;
 #endif
 }
 
-static void cci__sink_broken(void *user, int status) {
-    cci__active_t *active = (cci__active_t *)user;
-    cci__dgram_break(cci__dgram_of(active->conn), active->conn, status);
+static void cci__dgram_on_broken(void *user, int status) {
+    cci__hot_t *hot = (cci__hot_t *)user;
+    cci__dgram_break(cci__dgram_of(hot->conn), hot->conn, status);
 }
 
 #ifndef CCI_SMALL
@@ -13607,17 +13613,17 @@ static CCI__RARE void cci__dgram_suspend(cci__dgram_t *ep, cci__dconn_t *conn, u
 }
 
 /* Only while the program wants to know. */
-static void cci__sink_note(void *user, int what) {
-    const cci__active_t *active = (const cci__active_t *)user;
-    cci__dgram_t *ep = cci__dgram_of(active->conn);
+static void cci__dgram_on_note(void *user, int what) {
+    const cci__hot_t *hot = (const cci__hot_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(hot->conn);
     if (what == CCI_REL_SILENT) {
-        cci__dgram_suspend(ep, active->conn, 1);
+        cci__dgram_suspend(ep, hot->conn, 1);
     } else if (what == CCI_REL_MTU) {
-        if (active->conn->conn.state == CCI_CONN_OPEN)
-            cci__notices_post(&ep->base.notices, &ep->base.evq, &active->conn->conn, CCI_STATUS_PATH_MTU,
-                              cci__dgram_path_mtu(ep, active->conn, active->rel.mtu));
+        if (hot->conn->conn.state == CCI_CONN_OPEN)
+            cci__notices_post(&ep->base.notices, &ep->base.evq, &hot->conn->conn, CCI_STATUS_PATH_MTU,
+                              cci__dgram_path_mtu(ep, hot->conn, hot->rel.mtu));
     } else {
-        CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally(ep, active->conn)->notes[what]++);
+        CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally(ep, hot->conn)->notes[what]++);
     }
 }
 
@@ -13626,13 +13632,14 @@ static void cci__dgram_take_note(cci__endpoint_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)base;
     int wants = ep->base.notices.asked != NULL;
     CCI__STATS(wants |= ep->base.tallies.counted != NULL);
-    ep->pool.note = wants ? cci__sink_note : NULL;
+    ep->pool.note = wants ? cci__dgram_on_note : NULL;
 }
 #endif
 
-static const cci_rel_sink_t cci__dgram_sink = {
-    cci__sink_keep,     cci__sink_drop,     cci__sink_assemble, cci__sink_deliver, cci__sink_place,
-    cci__sink_readable, cci__sink_complete, cci__sink_start,    cci__sink_frame,   cci__sink_broken};
+static const cci_rel_callbacks_t cci__dgram_callbacks = {
+    cci__dgram_on_keep,  cci__dgram_on_drop,     cci__dgram_on_assemble, cci__dgram_on_deliver,
+    cci__dgram_on_place, cci__dgram_on_readable, cci__dgram_on_complete, cci__dgram_on_start,
+    cci__dgram_on_frame, cci__dgram_on_broken};
 
 /* ==================================================================================================================
  * >>dgram-receive
@@ -14017,8 +14024,8 @@ static void cci__dgram_left(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 /* What a packet means for its connection. */
 static void cci__dgram_got(cci__dgram_t *ep, cci__dconn_t *conn, cci_conn_got_t got) {
     switch (got) {
-    case CCI_CONN_GOT_STRAY:
-        ep->strays++;
+    case CCI_CONN_GOT_UNMATCHED:
+        ep->unmatched++;
         CCI__STATS(ep->packets_unmatched++);
         break;
     case CCI_CONN_GOT_ACCEPT: cci__dgram_connected(ep, conn, CCI_SUCCESS); break;
@@ -14072,8 +14079,8 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
 
 /* All of a DATA packet's number, of which the header has a part. */
 static uint64_t cci__dgram_number(const cci__dconn_t *conn, const cci_conn_header_t *header) {
-    return conn->active ? cci_rel_expand(&conn->active->rel, header->number)
-                        : cci__expand32(header->number, conn->state.floor_number);
+    return conn->hot ? cci_rel_expand(&conn->hot->rel, header->number)
+                     : cci__expand32(header->number, conn->state.floor_number);
 }
 
 #ifndef CCI_NO_STATS
@@ -14100,7 +14107,7 @@ static CCI__RARE int cci__dgram_open(cci__dgram_t *ep, const cci__dconn_t *conn,
 static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                   const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->base.conns, header->index, header->token);
-    cci__active_t *active;
+    cci__hot_t *hot;
     int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
         cci__dgram_input_control(ep, rx, bytes, length, header);
@@ -14117,16 +14124,16 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
 #ifndef CCI_SMALL
     ep->packet_from = &rx->from;
 #endif
-    active = cci__dgram_activate(ep, conn);
-    if (CCI__UNLIKELY(!active && (conn->conn.flags & CCI__CONN_PARKED)))
+    hot = cci__dgram_activate(ep, conn);
+    if (CCI__UNLIKELY(!hot && (conn->conn.flags & CCI__CONN_PARKED)))
         cci__dgram_queue_up(ep, conn); /* the peer is back */
-    if (!active) {                     /* a DATA packet is as if it were lost */
+    if (!hot) {                        /* a DATA packet is as if it were lost */
         CCI__STATS(ep->packets_unheard++);
         return;
     }
     cci__dgram_charge(ep, conn, length);
     ep->pool.codepoint_in = rx->codepoint;
-    outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->base.now_ns);
+    outcome = cci_rel_input(&hot->rel, bytes, length, header->number, ep->current, ep->base.now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
         conn->peer.life.heard = (uint32_t)(ep->base.now_ns >> 20);
@@ -14135,9 +14142,9 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
         if (outcome != CCI_REL_UNSOUND) cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
     } else if (outcome == CCI_REL_NEWEST) {
-        cci__dgram_stayed(active);
+        cci__dgram_stayed(hot);
     }
-    if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, active);
+    if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, hot);
     if (CCI__UNLIKELY(ep->pool.starved)) { /* this packet is refused; its repetition may find room */
         ep->pool.starved = 0;
         cci__dgram_reclaim(ep, 0);
@@ -14160,18 +14167,18 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
     uint32_t i;
     for (i = 0; i < ep->base.group_count; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)ep->base.groups[i];
-        cci__active_t *active;
+        cci__hot_t *hot;
         if (!rx->is_group || memcmp(&conn->conn.peer, &rx->group, sizeof rx->group) != 0) continue;
         if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, conn, bytes, &length))) return;
         CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_packet(ep, conn, length));
-        active = cci__dgram_activate(ep, conn);
-        if (!active) {
+        hot = cci__dgram_activate(ep, conn);
+        if (!hot) {
             CCI__STATS(ep->packets_unheard++);
             return;
         }
-        (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->base.now_ns);
-        active->rel.ack_count = active->rel.nack_count = 0; /* anybody can send to a group: it answers nothing */
-        cci__dgram_schedule(ep, conn);                      /* pieces of messages have their time */
+        (void)cci_rel_input(&hot->rel, bytes, length, 0, ep->current, ep->base.now_ns);
+        hot->rel.ack_count = hot->rel.nack_count = 0; /* anybody can send to a group: it answers nothing */
+        cci__dgram_schedule(ep, conn);                /* pieces of messages have their time */
         return;
     }
     CCI__STATS(ep->packets_unmatched++);
@@ -14207,7 +14214,7 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
     cci_conn_header_t header;
     if (CCI__UNLIKELY(ep->header_flags & CCI__HEADER_CRC) && !cci__dgram_check(ep, bytes, &length)) return;
     if (!cci_conn_parse(bytes, length, &header)) {
-        ep->strays++;
+        ep->unmatched++;
         CCI__STATS(ep->packets_foreign++);
         return;
     }
@@ -14287,18 +14294,18 @@ static int cci__dgram_receive(cci__dgram_t *ep, int most) {
 /* ---- time ---- */
 
 static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active;
+    cci__hot_t *hot;
     uint64_t period_ns = (uint64_t)conn->conn.keepalive_us * 1000;
     if (conn->conn.flags & CCI__CONN_PINGED) {
         cci__dgram_post_keepalive(&ep->base, &conn->conn);
         conn->conn.deadline_ns = CCI__NEVER;
         return;
     }
-    active = cci__dgram_activate(ep, conn);
-    if (active) {
-        active->rel.ping = 1;
+    hot = cci__dgram_activate(ep, conn);
+    if (hot) {
+        hot->rel.ping = 1;
         conn->conn.flags |= CCI__CONN_PINGED;
-        cci__dgram_make_ready(ep, active);
+        cci__dgram_make_ready(ep, hot);
     }
     conn->conn.deadline_ns = ep->base.now_ns + period_ns;
 }
@@ -14319,14 +14326,14 @@ static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* A connection that is parked has something to do. */
 static void cci__dgram_parked_timeout(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active;
+    cci__hot_t *hot;
     if (cci_rel_parked_until(conn->in.parked.first) <= ep->base.now_ns) {
         cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
     } else if (cci__dgram_parked_due(ep, conn) <= ep->base.now_ns) {
         cci__dgram_pause(ep, conn);
-        active = cci__dgram_lend_at_once(ep, conn); /* there may be enough for all again */
-        if (active)
-            cci__dgram_make_ready(ep, active);
+        hot = cci__dgram_attach_hot_at_once(ep, conn); /* there may be enough for all again */
+        if (hot)
+            cci__dgram_make_ready(ep, hot);
         else
             cci__dgram_ask_around(ep, conn, 1);
     }
@@ -14420,8 +14427,8 @@ static void cci__dgram_step(cci__dgram_t *ep, cci__dconn_t *conn) {
 static CCI__RARE void cci__dgram_tell_changes(cci__dgram_t *ep) {
     cci_list_t *node;
     ep->path_changes = ep->base.info.paths->changes;
-    for (node = ep->lent.next; node != &ep->lent; node = node->next) {
-        cci__dconn_t *conn = CCI__CONTAINER(node, cci__active_t, lent)->conn;
+    for (node = ep->in_use.next; node != &ep->in_use; node = node->next) {
+        cci__dconn_t *conn = CCI__CONTAINER(node, cci__hot_t, in_use)->conn;
         if (conn->conn.state != CCI_CONN_OPEN) continue;
         cci__dgram_begin_candidates(ep, conn);
         cci__dgram_schedule(ep, conn);
@@ -14437,18 +14444,18 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
 #endif
     while ((timer = cci__wheel_expire(&ep->base.wheel, ep->base.now_ns)) != NULL) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
-        if (conn->active && conn->conn.state == CCI_CONN_OPEN) {
-            cci__active_t *active = conn->active;
-            cci_rel_timeout(&active->rel, ep->base.now_ns);
-            if (CCI__UNLIKELY(CCI__READER(active) != NULL))
-                cci_rma_timeout(&ep->rma, active->reader, (ep->base.info.base_mtu - CCI_REL_HEADER - 16) & ~7u,
+        if (conn->hot && conn->conn.state == CCI_CONN_OPEN) {
+            cci__hot_t *hot = conn->hot;
+            cci_rel_timeout(&hot->rel, ep->base.now_ns);
+            if (CCI__UNLIKELY(CCI__READER(hot) != NULL))
+                cci_rma_timeout(&ep->rma, hot->reader, (ep->base.info.base_mtu - CCI_REL_HEADER - 16) & ~7u,
                                 ep->base.now_ns);
             cci__dgram_challenge(ep, conn);
 #ifndef CCI_SMALL
-            if (CCI__UNLIKELY(ep->candidates != NULL) && conn->active && conn->conn.state == CCI_CONN_OPEN)
+            if (CCI__UNLIKELY(ep->candidates != NULL) && conn->hot && conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_seek_path(ep, conn);
 #endif
-            if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, active);
+            if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, hot);
         }
         if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
             cci__dgram_parked_timeout(ep, conn);
@@ -14507,9 +14514,9 @@ static void cci__dgram_output_ready(cci__dgram_t *ep, int idle) {
         cci__list_init(&ep->ready);
         alone = round.next == round.prev;
         while (!cci__list_empty(&round)) {
-            cci__active_t *active = CCI__CONTAINER(round.next, cci__active_t, ready);
-            cci__dconn_t *conn = active->conn;
-            cci__dgram_output(ep, active, idle, alone, ep->base.now_ns);
+            cci__hot_t *hot = CCI__CONTAINER(round.next, cci__hot_t, ready);
+            cci__dconn_t *conn = hot->conn;
+            cci__dgram_output(ep, hot, idle, alone, ep->base.now_ns);
             cci__dgram_schedule(ep, conn);
         }
     }
@@ -14607,9 +14614,9 @@ static uint64_t cci__dgram_sleep_deadline(cci__endpoint_t *base) {
 }
 
 /* Has the connection as many operations as it may have? */
-static inline int cci__dgram_has_ops(const cci__dgram_t *ep, const cci__active_t *active) {
-    return CCI__UNLIKELY(active->op_count >= ep->base.send_buf_count + CCI__DGRAM_BULKS) &&
-           active->op_count >= cci__rel_elastic(&active->rel, CCI__DGRAM_SHORT);
+static inline int cci__dgram_has_ops(const cci__dgram_t *ep, const cci__hot_t *hot) {
+    return CCI__UNLIKELY(hot->op_count >= ep->base.send_buf_count + CCI__DGRAM_BULKS) &&
+           hot->op_count >= cci__rel_elastic(&hot->rel, CCI__DGRAM_SHORT);
 }
 
 #ifndef CCI_NO_WAKE
@@ -14617,16 +14624,15 @@ static inline int cci__dgram_has_ops(const cci__dgram_t *ep, const cci__active_t
 static int cci__dgram_may_send(void *endpoint, const cci__refusal_t *refusal) {
     cci__dgram_t *ep = (cci__dgram_t *)endpoint;
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, refusal->index);
-    cci__active_t *active = conn->active;
+    cci__hot_t *hot = conn->hot;
     if (conn->conn.state != CCI_CONN_OPEN || (conn->conn.flags & CCI__CONN_UNREADY)) return 1;
-    if (!active) return !(conn->conn.flags & CCI__CONN_WAITING);
-    if (ep->waiting_count > 0 && !cci__list_empty(&active->rel.items) &&
-        (active->rel.leaving || active->rel.probes >= 2))
+    if (!hot) return !(conn->conn.flags & CCI__CONN_WAITING);
+    if (ep->waiting_count > 0 && !cci__list_empty(&hot->rel.items) && (hot->rel.leaving || hot->rel.probes >= 2))
         return 0;
-    if (cci__dgram_has_ops(ep, active) ||
+    if (cci__dgram_has_ops(ep, hot) ||
         (!ep->free_ops && ep->stores[CCI__STORE_OPS].made >= ep->stores[CCI__STORE_OPS].most))
         return 0;
-    return cci__rel_has_blocks(&active->rel, 1, 8 + cci__pad8(refusal->length));
+    return cci__rel_has_blocks(&hot->rel, 1, 8 + cci__pad8(refusal->length));
 }
 
 /* A send has ended with a status, where there is a second descriptor. */
@@ -14669,7 +14675,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
  * ================================================================================================================== */
 
 #ifdef CCI_SMALL
-/* How many of each kind there are, in the order of CCI_REL_BLOCKS and CCI__STORE_ACTIVES; the counts of buffers raise
+/* How many of each kind there are, in the order of CCI_REL_BLOCKS and CCI__STORE_HOT; the counts of buffers raise
  * some. */
 static const uint16_t cci__small_most[CCI__STORES] = {1,
                                                       0,
@@ -14713,7 +14719,7 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, has_middle ? 16 : 28);
     cci__dgram_init_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), 4);
     cci__dgram_init_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), 10);
-    cci__dgram_init_store(ep, CCI_REL_PARTS, &pool->parts, sizeof(cci_rel_part_t), 2);
+    cci__dgram_init_store(ep, CCI_REL_REASSEMBLIES, &pool->reassemblies, sizeof(cci_rel_reassembly_t), 2);
     cci__dgram_init_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), 2);
     cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 2);
     pool->more = cci__dgram_more;
@@ -14721,19 +14727,19 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
     pool->middle_total = ep->stores[CCI_REL_MIDDLE].most;
     pool->large_total = ep->stores[CCI_REL_LARGE].most;
     pool->record_free = pool->record_total = ep->stores[CCI_REL_RECORDS].most;
-    pool->part_free = pool->part_total = ep->stores[CCI_REL_PARTS].most;
+    pool->reassembly_free = pool->reassembly_total = ep->stores[CCI_REL_REASSEMBLIES].most;
     pool->gap_free = ep->stores[CCI_REL_GAPS].most;
 }
 
 static void cci__dgram_init_stores(cci__dgram_t *ep) {
-    size_t active_size = sizeof(cci__active_t);
+    size_t active_size = sizeof(cci__hot_t);
 #ifndef CCI_NO_ECN
     if (ep->base.link->version >= 3 && ep->base.info.ecn) {
-        active_size = sizeof(cci__active_ecn_t);
-        ep->pool.ecn_at = (uint32_t)(offsetof(cci__active_ecn_t, ecn) - offsetof(cci__active_t, rel));
+        active_size = sizeof(cci__hot_ecn_t);
+        ep->pool.ecn_at = (uint32_t)(offsetof(cci__hot_ecn_t, ecn) - offsetof(cci__hot_t, rel));
     }
 #endif
-    cci__dgram_init_store(ep, CCI__STORE_ACTIVES, &ep->free_actives, active_size, 28);
+    cci__dgram_init_store(ep, CCI__STORE_HOT, &ep->free_hot, active_size, 28);
     cci__dgram_init_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), 2);
     cci__dgram_init_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci_conn_path_t), 1);
     cci__dgram_init_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), 2);
@@ -14925,7 +14931,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     /* space for the packets' heads between the pieces */
     if (ep->base.max_send_size > ep->base.info.base_mtu - CCI_REL_HEADER - 8)
         heads = (ep->base.max_send_size / (ep->base.info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
-    cci_rel_pool_init(&ep->pool, &cci__dgram_sink,
+    cci_rel_pool_init(&ep->pool, &cci__dgram_callbacks,
                       cci__max32(ep->base.info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->base.max_send_size) + heads),
                       ep->base.info.base_mtu);
     ep->pool.congestion = cci__find_congestion(ep->base.info.congestion);
@@ -15033,8 +15039,8 @@ static cci__dgram_t *cci__dgram_new(const cci_transport_t *transport, cci_device
     cci__list_init(&ep->ready);
     cci__list_init(&ep->soon);
     cci__list_init(&ep->inbox);
-    cci__list_init(&ep->lent);
-    cci__list_init(&ep->free_actives);
+    cci__list_init(&ep->in_use);
+    cci__list_init(&ep->free_hot);
     cci__list_init(&ep->readers);
     cci__list_init(&ep->paths);
     cci__list_init(&ep->answers);
@@ -15116,10 +15122,10 @@ CCI_API int cci_dgram_beside(const cci_transport_t *transport, cci_endpoint_base
 
 /* Sends what a connection owes: a peer's last message is complete when it is acknowledged. */
 static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active = conn->active;
-    if (!active || !active->rel.reliable || active->rel.number_count == 0 || conn->conn.state != CCI_CONN_OPEN) return;
-    active->rel.ack_count++;
-    cci_rel_open_packet(&active->rel, &cci__dgram_slot(ep)->packet, 0, ep->base.now_ns);
+    cci__hot_t *hot = conn->hot;
+    if (!hot || !hot->rel.reliable || hot->rel.number_count == 0 || conn->conn.state != CCI_CONN_OPEN) return;
+    hot->rel.ack_count++;
+    cci_rel_open_packet(&hot->rel, &cci__dgram_slot(ep)->packet, 0, ep->base.now_ns);
     cci__dgram_commit_data(ep, conn);
 }
 
@@ -15128,7 +15134,7 @@ static void cci__dgram_quiet(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_send_owed(ep, conn);
     cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
     cci__dgram_take_back_events(ep, conn);
-    cci__dgram_drop_active(ep, conn);
+    cci__dgram_drop_hot(ep, conn);
 }
 
 /* What is left of the connection waits until the peer knows that it has ended. */
@@ -15286,7 +15292,7 @@ static void cci__dgram_disconnect(cci__endpoint_t *base, cci_conn_t *conn) {
 static int cci__dgram_is_busy(cci__endpoint_t *base, const cci_conn_t *of) {
     const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)of;
     (void)base;
-    return (of->flags & CCI__CONN_PARKED) || (conn->active && !cci__list_empty(&conn->active->rel.items));
+    return (of->flags & CCI__CONN_PARKED) || (conn->hot && !cci__list_empty(&conn->hot->rel.items));
 }
 
 static void cci__dgram_linger(cci__endpoint_t *base, cci_conn_t *of, uint64_t until_ns) {
@@ -15295,9 +15301,9 @@ static void cci__dgram_linger(cci__endpoint_t *base, cci_conn_t *of, uint64_t un
     cci__dgram_take_back_events(ep, conn);
     conn->in.open.keepalive_event = NULL; /* in the same place when it is parked */
     of->deadline_ns = until_ns;
-    if (conn->active) {
-        conn->active->rel.ping = 0;
-        cci__dgram_drop_runs(ep, conn->active);
+    if (conn->hot) {
+        conn->hot->rel.ping = 0;
+        cci__dgram_drop_runs(ep, conn->hot);
     }
     cci__dgram_schedule(ep, conn);
 }
@@ -15314,7 +15320,7 @@ static void cci__dgram_choose(cci__endpoint_t *base, int classes) {
     cci__endpoint_choose(base, classes);
     base->wakes.heard = 0;
     for (node = ep->inbox.next; (classes & CCI_ARM_WAKE) && node != &ep->inbox; node = node->next)
-        for (run = CCI__CONTAINER(node, const cci__active_t, inbox)->runs; run; run = run->next)
+        for (run = CCI__CONTAINER(node, const cci__hot_t, inbox)->runs; run; run = run->next)
             base->wakes.heard |= (uint8_t)cci__run_wakes(run);
 }
 #endif
@@ -15323,7 +15329,7 @@ static void cci__dgram_choose(cci__endpoint_t *base, int classes) {
  * where one connection has much under way it stays: an acknowledgement, or else the timer, wakes the program soon. */
 static int cci__dgram_stays(const cci__dgram_t *ep) {
     return !cci__list_empty(&ep->soon) && ep->soon.next == ep->soon.prev && cci__list_empty(&ep->ready) &&
-           CCI__CONTAINER(ep->soon.next, cci__active_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
+           CCI__CONTAINER(ep->soon.next, cci__hot_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
 }
 
 /* The program may sleep until then: what waits for company leaves before. */
@@ -15334,16 +15340,16 @@ static uint64_t cci__dgram_next_deadline(cci__endpoint_t *base) {
     return cci__dgram_sleep_deadline(base);
 }
 
-/* The next message that has arrived; *event is NULL if it was withdrawn. Returns CCI_ENOBUFS if there is one but no
+/* The next message that has arrived; *event is NULL if it was cancelled. Returns CCI_ENOBUFS if there is one but no
  * event to give it with. */
 static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
-    cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
+    cci__hot_t *hot = CCI__CONTAINER(ep->inbox.next, cci__hot_t, inbox);
     cci_rel_run_t *run;
     cci_evq_buffer_t *buffer;
     cci_evq_event_t *made = NULL;
     const uint8_t *frame;
     if (cci__list_empty(&ep->inbox)) return CCI_EAGAIN;
-    run = active->runs;
+    run = hot->runs;
     CCI_ASSERT(run); /* without one it would not be in the inbox */
     buffer = (cci_evq_buffer_t *)run->buffer;
     frame = (const uint8_t *)run + run->begin;
@@ -15353,44 +15359,44 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
         made->base.pub.recv.type = CCI_EVENT_RECV;
         made->base.pub.recv.len = cci__load16(frame + 2);
         made->base.pub.recv.ptr = frame + 8;
-        made->base.pub.recv.connection = &active->conn->conn.pub;
+        made->base.pub.recv.connection = &hot->conn->conn.pub;
         made->buffer = buffer;
         buffer->refs++;
     }
     cci_rel_run_skip(run);
     if (run->count == 0) {
         ep->backlog--;
-        active->runs = run->next;
-        cci__list_remove(&active->inbox);
-        if (active->runs) {
-            active->stamp = cci__load32(cci__run_stamp(active->runs));
-            cci__list_append(&ep->inbox, &active->inbox); /* the others' turn */
+        hot->runs = run->next;
+        cci__list_remove(&hot->inbox);
+        if (hot->runs) {
+            hot->stamp = cci__load32(cci__run_stamp(hot->runs));
+            cci__list_append(&ep->inbox, &hot->inbox); /* the others' turn */
         } else {
-            active->runs_tail = &active->runs;
+            hot->runs_tail = &hot->runs;
         }
         cci_evq_release_buffer(&ep->base.evq, buffer);
-        if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN)) cci__dgram_post_end(ep, active->conn);
+        if (CCI__UNLIKELY(hot->conn->conn.state == CCI_CONN_BROKEN)) cci__dgram_post_end(ep, hot->conn);
     }
     *event = made ? &made->base.pub : NULL;
     return CCI_SUCCESS;
 }
 
 /* Did the completion happen before the connection's first message that waits? */
-static int cci__op_is_before(const cci_evq_event_t *completion, const cci__active_t *active) {
-    return (int32_t)(completion->state - active->stamp) <= 0;
+static int cci__op_is_before(const cci_evq_event_t *completion, const cci__hot_t *hot) {
+    return (int32_t)(completion->state - hot->stamp) <= 0;
 }
 
 /* Is the completion next, and not a message? What happened to one connection is told in the order in which it
  * happened; and a completion comes before all messages that came after it, since one of them may be the answer on
  * another connection. */
 static int cci__dgram_is_next(cci__dgram_t *ep, const cci_evq_event_t *completion) {
-    cci__active_t *active;
+    cci__hot_t *hot;
     if (!completion || cci__list_empty(&ep->inbox)) return completion != NULL;
-    if (!cci__op_is_before(completion, CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox))) return 0;
-    active = ((const cci__dconn_t *)(const void *)completion->base.pub.send.connection)->active;
-    if (!active || !active->runs || cci__op_is_before(completion, active)) return 1;
-    cci__list_remove(&active->inbox); /* its older messages first */
-    cci__list_insert(ep->inbox.next, &active->inbox);
+    if (!cci__op_is_before(completion, CCI__CONTAINER(ep->inbox.next, cci__hot_t, inbox))) return 0;
+    hot = ((const cci__dconn_t *)(const void *)completion->base.pub.send.connection)->hot;
+    if (!hot || !hot->runs || cci__op_is_before(completion, hot)) return 1;
+    cci__list_remove(&hot->inbox); /* its older messages first */
+    cci__list_insert(ep->inbox.next, &hot->inbox);
     return 0;
 }
 
@@ -15545,22 +15551,22 @@ static int cci__dgram_set_recv_count(cci__endpoint_t *base, uint32_t count) {
 
 #ifndef CCI_NO_STATS
 /* A connection's messages that wait for cci_get_event(), and the bytes in them. */
-static uint32_t cci__active_waiting(const cci__active_t *active, uint64_t *bytes) {
+static uint32_t cci__hot_waiting(const cci__hot_t *hot, uint64_t *bytes) {
     const cci_rel_run_t *run;
     uint32_t count = 0;
     *bytes = 0;
-    for (run = active->runs; run; run = run->next) count += cci__run_messages(run, bytes);
+    for (run = hot->runs; run; run = run->next) count += cci__run_messages(run, bytes);
     return count;
 }
 
 /* A connection's messages of before are not counted. */
 static void cci__dgram_count_from_now(const cci__dgram_t *ep, const cci__dconn_t *conn) {
     cci__tally_t *tally = cci__dgram_tally(ep, conn);
-    const cci__active_t *active = conn->active;
-    tally->next_sequence = active ? active->rel.next_sequence : conn->state.next_sequence;
-    if (!active) return;
-    tally->unsent_bytes = active->unsent_bytes;
-    tally->messages_arrived = cci__active_waiting(active, &tally->bytes_arrived);
+    const cci__hot_t *hot = conn->hot;
+    tally->next_sequence = hot ? hot->rel.next_sequence : conn->state.next_sequence;
+    if (!hot) return;
+    tally->unsent_bytes = hot->unsent_bytes;
+    tally->messages_arrived = cci__hot_waiting(hot, &tally->bytes_arrived);
 }
 
 /* Begins to count for each connection, or ends it. */
@@ -15584,15 +15590,15 @@ static uint32_t cci__dgram_messages_waiting(const cci__dgram_t *ep) {
     const cci_list_t *node;
     uint64_t bytes;
     for (node = ep->inbox.next; node != &ep->inbox; node = node->next)
-        count += cci__active_waiting(CCI__CONTAINER(node, cci__active_t, inbox), &bytes);
+        count += cci__hot_waiting(CCI__CONTAINER(node, cci__hot_t, inbox), &bytes);
     return count;
 }
 
-/* Connections that have what is lent for traffic. */
-static uint32_t cci__dgram_count_active(const cci__dgram_t *ep) {
+/* Connections that have hot state. */
+static uint32_t cci__dgram_count_hot(const cci__dgram_t *ep) {
     const cci_list_t *node;
     uint32_t count = 0;
-    for (node = ep->lent.next; node != &ep->lent; node = node->next) count++;
+    for (node = ep->in_use.next; node != &ep->in_use; node = node->next) count++;
     return count;
 }
 
@@ -15614,7 +15620,7 @@ static void cci__dgram_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *
     stats->requests_refused = ep->requests_refused;
     stats->connections_ended = ep->evicted;
     if (ep->base.info.system_calls) stats->system_calls = *ep->base.info.system_calls;
-    stats->connections_active = cci__dgram_count_active(ep);
+    stats->connections_active = cci__dgram_count_hot(ep);
     stats->events_waiting += cci__dgram_messages_waiting(ep);
     /* the batch has some that nothing has come in */
     stats->recv_buffers_used = ep->base.evq.buffer_total - ep->base.evq.free_buffer_count - CCI__DGRAM_BATCH_RX;
@@ -15627,13 +15633,13 @@ static void cci__dgram_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *
 static void cci__dgram_tell_tally(const cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
     const cci__tally_t *tally = cci__dgram_tally(ep, conn);
     uint64_t bytes;
-    if (conn->active) cci__dgram_tally_messages(ep, conn->active);
+    if (conn->hot) cci__dgram_tally_messages(ep, conn->hot);
     cci__tally_tell(tally, stats);
     stats->packets_retransmitted = tally->notes[CCI_REL_RETRANSMITTED];
     stats->packets_lost = tally->notes[CCI_REL_LOST];
     stats->rnr = tally->notes[CCI_REL_NOT_READY];
-    if (!conn->active) return;
-    stats->messages_received -= cci__active_waiting(conn->active, &bytes);
+    if (!conn->hot) return;
+    stats->messages_received -= cci__hot_waiting(conn->hot, &bytes);
     stats->bytes_received -= bytes;
 }
 
@@ -15682,8 +15688,8 @@ static void cci__dgram_connection_stats(cci__endpoint_t *base, const cci_conn_t 
     cci__dgram_flush(ep); /* what is in the batch was counted in part */
     if (ep->base.tallies.counted) cci__dgram_tell_tally(ep, conn, stats);
     if (conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) stats->silent_ns = heard_ns;
-    if (conn->active) {
-        cci__rel_tell_stats(&conn->active->rel, stats);
+    if (conn->hot) {
+        cci__rel_tell_stats(&conn->hot->rel, stats);
     } else {
         stats->srtt_ns = state->srtt_us * UINT64_C(1000);
         stats->min_rtt_ns = state->min_rtt_us * UINT64_C(1000);
@@ -15722,7 +15728,7 @@ static void cci__dgram_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_c
 static void cci__dgram_set_timeout(cci__endpoint_t *base, cci_conn_t *conn) {
     const cci__dconn_t *of = (const cci__dconn_t *)(const void *)conn;
     (void)base;
-    if (of->active) of->active->rel.timeout_us = conn->send_timeout_us;
+    if (of->hot) of->hot->rel.timeout_us = conn->send_timeout_us;
 }
 
 /* ---- messages ---- */
@@ -15731,27 +15737,27 @@ static void cci__dgram_set_timeout(cci__endpoint_t *base, cci_conn_t *conn) {
 static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags, int *status) {
     cci__op_t *op;
     if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) return NULL;
-    if (cci__dgram_has_ops(ep, conn->active) || (!ep->free_ops && !cci__dgram_grow_ops(ep))) {
+    if (cci__dgram_has_ops(ep, conn->hot) || (!ep->free_ops && !cci__dgram_grow_ops(ep))) {
         *status = CCI_ENOBUFS;
         return NULL;
     }
     op = (cci__op_t *)(void *)ep->free_ops;
     ep->free_ops = op->event.next;
-    conn->active->op_count++;
+    conn->hot->op_count++;
     op->event.base.pub.send.type = CCI_EVENT_SEND;
     op->event.base.pub.send.connection = &conn->conn.pub;
     op->event.base.pub.send.context = context;
     op->rel.status = CCI_SUCCESS;
-    op->rel.parts = 0;
+    op->rel.link_count = 0;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
     op->done = 0;
     return op;
 }
 
 /* It was not begun after all. */
-static void cci__dgram_undo_op(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op) {
+static void cci__dgram_undo_op(cci__dgram_t *ep, cci__hot_t *hot, cci__op_t *op) {
     if (!op) return;
-    active->op_count--;
+    hot->op_count--;
     cci__dgram_drop_op(ep, op);
 }
 
@@ -15764,21 +15770,21 @@ static inline void cci__dgram_resume(cci__dgram_t *ep) {
 
 /* After something has been given to the reliability protocol: what may go at once goes at once, the rest when there is
  * company or at the next chance. */
-static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op, int flags) {
-    cci__dconn_t *conn = active->conn;
-    cci_rel_t *rel = &active->rel;
+static int cci__dgram_issued(cci__dgram_t *ep, cci__hot_t *hot, cci__op_t *op, int flags) {
+    cci__dconn_t *conn = hot->conn;
+    cci_rel_t *rel = &hot->rel;
     int is_first = rel->reliable ? rel->in_flight == 0 : ep->base.now_ns - rel->last_sent_ns > 20000;
     /* A program that sleeps between batches of events, and is quick, wakes its peer once for each. */
     int waits = ep->base.has_fd && ep->is_quick && cci__dgram_has_events(ep);
     int is_slow = !ep->is_quick && ep->base.now_ns - ep->issued_ns > CCI__DGRAM_SLOW_NS;
-    int now = active->unsent_bytes >= CCI__DGRAM_BURST || is_slow || (is_first && !waits);
+    int now = hot->unsent_bytes >= CCI__DGRAM_BURST || is_slow || (is_first && !waits);
     int status = CCI_SUCCESS;
     ep->issued_ns = ep->base.now_ns;
     if (now) {
         if (rel->in_flight > 0 && ep->is_quick) /* else cci__dgram_send_locked has read the clock */
             ep->base.now_ns = ep->base.link->now(ep->base.handle);
         if (!rel->reliable) rel->last_sent_ns = ep->base.now_ns;
-        cci__dgram_output(ep, active, 0, 1, ep->base.now_ns);
+        cci__dgram_output(ep, hot, 0, 1, ep->base.now_ns);
         cci__dgram_flush(ep);
         cci__dgram_schedule(ep, conn); /* the peer works already */
         if (CCI__UNLIKELY(is_slow && !cci__list_empty(&ep->soon))) {
@@ -15786,8 +15792,8 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
             cci__dgram_output_ready(ep, CCI__IDLE);
         }
         if (ep->issued > 1 || !ep->is_quick) cci__dgram_resume(ep); /* one alone isn't judged */
-    } else if (cci__list_empty(&active->ready)) {
-        cci__list_append(&ep->soon, &active->ready);
+    } else if (cci__list_empty(&hot->ready)) {
+        cci__list_append(&ep->soon, &hot->ready);
         cci__dgram_schedule(ep, conn);
     }
     ep->idle_rounds = 0;
@@ -15798,27 +15804,27 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
 
 /* Gives a message to the reliability protocol: from where it is if the program allows that and it pays, else as a
  * copy. */
-static int cci__dgram_queue(cci__dgram_t *ep, cci__active_t *active, const struct iovec *data, uint32_t count,
+static int cci__dgram_queue(cci__dgram_t *ep, cci__hot_t *hot, const struct iovec *data, uint32_t count,
                             uint32_t length, cci_rel_op_t *op, int flags) {
     if (CCI__UNLIKELY(flags & CCI_FLAG_FENCE)) /* it may have to wait */
-        return cci_rel_send_fenced(&active->rel, data, count, length, op, ep->base.now_ns);
-    if ((flags & CCI_FLAG_NO_COPY) && count == 1 && length >= CCI_REL_LENT_MIN &&
-        cci_rel_lend(&active->rel, data[0].iov_base, length, op, ep->base.now_ns) == CCI_SUCCESS)
+        return cci_rel_send_fenced(&hot->rel, data, count, length, op, ep->base.now_ns);
+    if ((flags & CCI_FLAG_NO_COPY) && count == 1 && length >= CCI_REL_ZERO_COPY_MIN &&
+        cci_rel_send_zero_copy(&hot->rel, data[0].iov_base, length, op, ep->base.now_ns) == CCI_SUCCESS)
         return CCI_SUCCESS;
-    return cci_rel_send(&active->rel, data, count, length, op, ep->base.now_ns);
+    return cci_rel_send(&hot->rel, data, count, length, op, ep->base.now_ns);
 }
 
 /* In a stream most messages only join others that wait to leave: all else has been seen to. 0: this one has more to
  * it. */
 static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, int flags) {
-    cci__active_t *active = conn->active;
-    if (flags != CCI_FLAG_SILENT || count != 1 || !active || !ep->is_quick || conn->conn.state != CCI_CONN_OPEN ||
-        (conn->conn.flags & (CCI__CONN_UNREADY | CCI__CONN_DENIED)) || active->rel.in_flight == 0 ||
-        cci__list_empty(&active->ready) || active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST ||
-        ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED || !cci_rel_join(&active->rel, data, length, ep->base.now_ns))
+    cci__hot_t *hot = conn->hot;
+    if (flags != CCI_FLAG_SILENT || count != 1 || !hot || !ep->is_quick || conn->conn.state != CCI_CONN_OPEN ||
+        (conn->conn.flags & (CCI__CONN_UNREADY | CCI__CONN_DENIED)) || hot->rel.in_flight == 0 ||
+        cci__list_empty(&hot->ready) || hot->unsent_bytes + length + 8 >= CCI__DGRAM_BURST ||
+        ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED || !cci_rel_join(&hot->rel, data, length, ep->base.now_ns))
         return 0;
-    active->unsent_bytes += length + 8;
+    hot->unsent_bytes += length + 8;
     ep->unclocked++;
     ep->issued++;
     ep->idle_rounds = 0;
@@ -15839,10 +15845,10 @@ static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *co
 
 /* Its turn is over, or its peer does not answer, and it has something under way: what the program issues more has to
  * wait. */
-static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
-    if (CCI__LIKELY(ep->waiting_count == 0) || cci__list_empty(&active->rel.items)) return 0;
-    active->rel.leaving = active->rel.leaving ? 2 : 0;
-    return active->rel.leaving || active->rel.probes >= 2;
+static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__hot_t *hot) {
+    if (CCI__LIKELY(ep->waiting_count == 0) || cci__list_empty(&hot->rel.items)) return 0;
+    hot->rel.leaving = hot->rel.leaving ? 2 : 0;
+    return hot->rel.leaving || hot->rel.probes >= 2;
 }
 
 /* Says so in the log, every 10 s at most. */
@@ -15858,36 +15864,36 @@ static int cci__dgram_lacks_memory(cci__dgram_t *ep) {
 
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
-    cci__active_t *active;
+    cci__hot_t *hot;
     cci__op_t *op;
     int status = CCI_SUCCESS;
     if (conn->conn.state != CCI_CONN_OPEN) return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY)) return cci__dgram_end_unready(ep, conn, context, flags);
-    active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
+    hot = cci__dgram_activate(ep, conn);
+    if (!hot || cci__dgram_must_wait(ep, hot)) return cci__dgram_lacks_memory(ep);
     /* Reading the clock costs as much as the rest: what a quick program sends and only joins others that wait can do
      * with a time a little old. */
-    if (active->rel.in_flight == 0 || !ep->is_quick || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
+    if (hot->rel.in_flight == 0 || !ep->is_quick || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
         ep->base.now_ns = ep->base.link->now(ep->base.handle);
         ep->unclocked = 0;
         if (ep->heard + ep->issued == 0) ep->given_since_ns = ep->base.now_ns; /* it had nothing to do */
     }
     ep->issued++;
     op = cci__dgram_op(ep, conn, context, flags, &status);
-    if (status == CCI_SUCCESS) status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
+    if (status == CCI_SUCCESS) status = cci__dgram_queue(ep, hot, data, count, length, op ? &op->rel : NULL, flags);
     CCI__WAKES(if (CCI__UNLIKELY((flags & CCI_FLAG_WAKE) && status == CCI_SUCCESS))
-                   cci_rel_mark_wake(&active->rel, length));
+                   cci_rel_mark_wake(&hot->rel, length));
     if (status != CCI_SUCCESS) {
-        cci__dgram_undo_op(ep, active, op);
-        if (cci__list_empty(&active->rel.items)) {
+        cci__dgram_undo_op(ep, hot, op);
+        if (cci__list_empty(&hot->rel.items)) {
             conn->conn.flags |= CCI__CONN_REFUSED;
-            active->rel.progress_ns = ep->base.now_ns;
+            hot->rel.progress_ns = ep->base.now_ns;
         }
         return status;
     }
     conn->conn.flags &= (uint16_t)~CCI__CONN_REFUSED;
-    active->unsent_bytes += length + 8;
-    return cci__dgram_issued(ep, active, op, flags);
+    hot->unsent_bytes += length + 8;
+    return cci__dgram_issued(ep, hot, op, flags);
 }
 
 static int cci__dgram_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
@@ -15954,11 +15960,11 @@ typedef struct cci__rma_call {
     int flags, has_message;
 } cci__rma_call_t;
 
-static int cci__dgram_read(cci__dgram_t *ep, cci__active_t *active, const cci__rma_call_t *call, cci__op_t *op) {
+static int cci__dgram_read(cci__dgram_t *ep, cci__hot_t *hot, const cci__rma_call_t *call, cci__op_t *op) {
     cci_rma_read_t *read;
     cci_rel_item_t *item = NULL;
     int status;
-    if (!cci__dgram_reader(ep, active)) return CCI_ENOBUFS;
+    if (!cci__dgram_reader(ep, hot)) return CCI_ENOBUFS;
     if (cci__list_empty(&ep->rma.reads)) (void)cci__dgram_grow_store(ep, CCI__STORE_READS);
     read = cci_rma_new_read(&ep->rma);
     if (!read) return CCI_ENOBUFS;
@@ -15967,7 +15973,7 @@ static int cci__dgram_read(cci__dgram_t *ep, cci__active_t *active, const cci__r
     read->local_offset = call->local_offset;
     read->offset = call->remote_offset;
     read->length = call->length;
-    status = cci_rel_extern(&active->rel, call->has_message, call->message, (uint32_t)call->message->iov_len,
+    status = cci_rel_extern(&hot->rel, call->has_message, call->message, (uint32_t)call->message->iov_len,
                             (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, read, &item, ep->base.now_ns);
     if (status != CCI_SUCCESS) {
         cci_rma_free_read(&ep->rma, read);
@@ -15977,31 +15983,31 @@ static int cci__dgram_read(cci__dgram_t *ep, cci__active_t *active, const cci__r
     return CCI_SUCCESS;
 }
 
-static int cci__dgram_write(cci__dgram_t *ep, cci__active_t *active, const cci__rma_call_t *call, cci__op_t *op) {
+static int cci__dgram_write(cci__dgram_t *ep, cci__hot_t *hot, const cci__rma_call_t *call, cci__op_t *op) {
     cci_rel_bulk_t bulk;
     cci_rma_parse_handle(call->local, &bulk.local_key, &bulk.local_region);
     cci_rma_parse_handle(call->remote, &bulk.key, &bulk.region);
     bulk.data = cci_rma_address(&ep->rma, bulk.local_key, bulk.local_region, call->local_offset, call->length, 0);
     bulk.remote_offset = call->remote_offset;
     bulk.length = call->length;
-    return cci_rel_write(&active->rel, &bulk, call->has_message, call->message, (uint32_t)call->message->iov_len,
+    return cci_rel_write(&hot->rel, &bulk, call->has_message, call->message, (uint32_t)call->message->iov_len,
                          (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, ep->base.now_ns);
 }
 
 #ifndef CCI_NO_STATS
 /* Counts an RMA that was issued, and takes its sequence numbers for counted. */
-static void cci__dgram_tally_rma(const cci__dgram_t *ep, const cci__active_t *active, const cci__rma_call_t *call) {
-    cci__tally_t *tally = cci__dgram_tally(ep, active->conn);
+static void cci__dgram_tally_rma(const cci__dgram_t *ep, const cci__hot_t *hot, const cci__rma_call_t *call) {
+    cci__tally_t *tally = cci__dgram_tally(ep, hot->conn);
     cci__tally_rma(tally, call->flags, call->length);
     tally->messages_sent += (uint32_t)call->has_message;
     tally->bytes_sent += call->has_message ? call->message->iov_len : 0;
-    tally->next_sequence = active->rel.next_sequence;
+    tally->next_sequence = hot->rel.next_sequence;
     tally->unsent_bytes = CCI__DGRAM_BURST;
 }
 #endif
 
 static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci__rma_call_t *call) {
-    cci__active_t *active;
+    cci__hot_t *hot;
     cci__op_t *op;
     uint64_t key;
     uint32_t index;
@@ -16015,21 +16021,21 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY) && call->has_message)
         return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
-    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, active));
+    hot = cci__dgram_activate(ep, conn);
+    if (!hot || cci__dgram_must_wait(ep, hot)) return cci__dgram_lacks_memory(ep);
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, hot));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (CCI__LISTS(op && (call->flags & CCI_PIECE))) op->event.base.pub.send.type = CCI_EVENT_NONE;
     if (status == CCI_SUCCESS)
-        status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
-                                               : cci__dgram_write(ep, active, call, op);
+        status =
+            (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, hot, call, op) : cci__dgram_write(ep, hot, call, op);
     if (status != CCI_SUCCESS) {
-        cci__dgram_undo_op(ep, active, op);
+        cci__dgram_undo_op(ep, hot, op);
         return status;
     }
-    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_rma(ep, active, call));
-    active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
-    return cci__dgram_issued(ep, active, op, call->flags);
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_rma(ep, hot, call));
+    hot->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
+    return cci__dgram_issued(ep, hot, op, call->flags);
 }
 
 static int cci__dgram_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
@@ -16061,17 +16067,17 @@ static int cci__dgram_rma(struct cci_connection *connection, const void *msg, ui
 
 #ifndef CCI_NO_ATOMICS
 static int cci__dgram_atomic_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci_atomic_call_t *call) {
-    cci__active_t *active;
+    cci__hot_t *hot;
     cci_rma_read_t *read;
     cci_rel_item_t *item = NULL;
     cci__op_t *op;
     int status = CCI_SUCCESS;
     if (conn->conn.state != CCI_CONN_OPEN) return ep->base.is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
-    if (!cci__dgram_reader(ep, active)) return CCI_ENOBUFS;
-    if (!active->reader->atomics && !cci__dgram_begin_atomics(ep, conn, active->reader)) return CCI_ENOBUFS;
+    hot = cci__dgram_activate(ep, conn);
+    if (!hot || cci__dgram_must_wait(ep, hot)) return cci__dgram_lacks_memory(ep);
+    if (!cci__dgram_reader(ep, hot)) return CCI_ENOBUFS;
+    if (!hot->reader->atomics && !cci__dgram_begin_atomics(ep, conn, hot->reader)) return CCI_ENOBUFS;
     if (cci__list_empty(&ep->rma.reads)) (void)cci__dgram_grow_store(ep, CCI__STORE_READS);
     read = cci_rma_new_read(&ep->rma);
     if (!read) return CCI_ENOBUFS;
@@ -16083,20 +16089,20 @@ static int cci__dgram_atomic_locked(cci__dgram_t *ep, cci__dconn_t *conn, const 
     read->local_key = call->operand;
     read->local_offset = call->compare;
     read->previous = call->previous;
-    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, active));
+    CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, hot));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
-        status = cci_rel_extern(&active->rel, 0, NULL, 0, (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL,
-                                read, &item, ep->base.now_ns);
+        status = cci_rel_extern(&hot->rel, 0, NULL, 0, (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, read,
+                                &item, ep->base.now_ns);
     if (status != CCI_SUCCESS) {
-        cci__dgram_undo_op(ep, active, op);
+        cci__dgram_undo_op(ep, hot, op);
         cci_rma_free_read(&ep->rma, read);
         return status;
     }
     read->item = item;
     CCI__STATS(if (ep->base.tallies.counted) cci__tally_rma(cci__dgram_tally(ep, conn), 0, call->width));
-    active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
-    return cci__dgram_issued(ep, active, op, call->flags);
+    hot->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
+    return cci__dgram_issued(ep, hot, op, call->flags);
 }
 
 static int cci__dgram_atomic(struct cci_connection *connection, const cci_atomic_call_t *call) {
@@ -19832,8 +19838,8 @@ static void cci__tiny_finish(cci__tiny_op_t *op, int status) {
         op->state = CCI__TINY_FREE;
 }
 
-/* Withdraws what the peer does not take: it takes a frame instead that means nothing. */
-static void cci__tiny_withdraw(cci__tiny_op_t *op, int status) {
+/* Cancels what the peer does not take: it takes a frame instead that means nothing. */
+static void cci__tiny_cancel(cci__tiny_op_t *op, int status) {
     if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) return;
     if (op->kind == CCI__FRAME_READ || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
         if (op->kind == CCI__FRAME_READ) cci__tiny_finish(op, status);
@@ -19847,13 +19853,13 @@ static void cci__tiny_withdraw(cci__tiny_op_t *op, int status) {
     op->began = op->conn->ep->now;
 }
 
-/* Withdraws an operation and the message that belongs to it. */
-static void cci__tiny_withdraw_both(cci__tiny_conn_t *conn, uint32_t i, int status) {
+/* Cancels an operation and the message that belongs to it. */
+static void cci__tiny_cancel_both(cci__tiny_conn_t *conn, uint32_t i, int status) {
     cci__tiny_op_t *next;
-    cci__tiny_withdraw(cci__tiny_op_at(conn, i), status);
+    cci__tiny_cancel(cci__tiny_op_at(conn, i), status);
     if (i + 1 == conn->count) return;
     next = cci__tiny_op_at(conn, i + 1);
-    if (next->flags & CCI__TINY_JOINED) cci__tiny_withdraw(next, status);
+    if (next->flags & CCI__TINY_JOINED) cci__tiny_cancel(next, status);
 }
 
 /* The operation has the peer's word for what was under way. */
@@ -19953,12 +19959,12 @@ static void cci__tiny_output(cci__tiny_conn_t *conn) {
 }
 
 /* The probe time-out without back-off. */
-static uint32_t cci__tiny_patience(const cci__tiny_conn_t *conn) {
+static uint32_t cci__tiny_pto(const cci__tiny_conn_t *conn) {
     return conn->srtt ? (conn->srtt >> 3) + cci__max32(conn->rttvar, 4) + 1 : CCI__TINY_MS(100);
 }
 
 static uint32_t cci__tiny_probe_ticks(const cci__tiny_conn_t *conn) {
-    uint32_t ticks = cci__tiny_patience(conn);
+    uint32_t ticks = cci__tiny_pto(conn);
     return cci__min32(cci__max32(ticks, CCI__TINY_MS(2) + 1) << conn->fires, cci__max32(CCI__TINY_MS(8000), ticks));
 }
 
@@ -20025,7 +20031,7 @@ static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
         cci__tiny_break(conn, CCI_ETIMEDOUT);
         return;
     }
-    for (i = 0; i < conn->count; i++) cci__tiny_withdraw(cci__tiny_op_at(conn, i), CCI_ERR_RNR);
+    for (i = 0; i < conn->count; i++) cci__tiny_cancel(cci__tiny_op_at(conn, i), CCI_ERR_RNR);
 }
 
 /* RFC 9002, 5.3. */
@@ -20097,7 +20103,7 @@ static void cci__tiny_check_silent(cci__tiny_t *ep) {
         silent = ep->now - conn->heard;
     }
     if (!conn) return;
-    interval = cci__max32(2 * cci__tiny_patience(conn), CCI__TINY_MS(500));
+    interval = cci__max32(2 * cci__tiny_pto(conn), CCI__TINY_MS(500));
     if (conn->checks > 0 && ep->now - conn->checked < interval) return;
     if (ep->now - conn->checked > 16 * interval) conn->checks = 0; /* those before are long ago */
     conn->checked = ep->now;
@@ -20223,7 +20229,7 @@ static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
         if (op->kind != CCI__FRAME_READ || op->tries == 0 || op->u.rma.chunk != cci__load32(frame + 4)) continue;
         if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
         if (frame[0] == CCI__FRAME_DENIED) {
-            cci__tiny_withdraw_both(conn, i, CCI_ERR_RMA_HANDLE);
+            cci__tiny_cancel_both(conn, i, CCI_ERR_RMA_HANDLE);
         } else if (cci__load32(frame + 8) == 0 && bytes > 0 && bytes <= op->u.rma.total - op->u.rma.done) {
             op->length = bytes; /* of a try before, perhaps, which asked for more: that comes through, only late */
             op->u.rma.segment = cci__max32(op->u.rma.segment, bytes);
@@ -20403,7 +20409,7 @@ static void cci__tiny_on_nack(cci__tiny_conn_t *conn, const uint8_t *nack) {
         if (op->tries == 0 || op->kind == CCI__FRAME_READ || cci__tiny_before(op->sequence, sequence)) continue;
         if (nack[1] != CCI_ERR_RNR) {
             if (op->sequence == sequence && op->kind == CCI__FRAME_BULK)
-                cci__tiny_withdraw_both(conn, i, CCI_ERR_RMA_HANDLE);
+                cci__tiny_cancel_both(conn, i, CCI_ERR_RMA_HANDLE);
         } else if (op->state == CCI__TINY_UNDER_WAY) {
             op->state = CCI__TINY_WAITS;
             conn->is_refused = 1;
@@ -20578,7 +20584,7 @@ static int cci__tiny_take_fragment(cci__tiny_conn_t *conn, const cci__tiny_buf_t
     return 1;
 }
 
-/* Sequence numbers that were withdrawn. */
+/* Sequence numbers that were cancelled. */
 static int cci__tiny_take_void(cci__tiny_conn_t *conn, const uint8_t *frame) {
     const uint32_t first = cci__load32(frame + 4), end = first + cci__load32(frame + 8) + (frame[1] & 1);
     if (!cci__tiny_before(conn->expected, end)) return 1;
@@ -21280,7 +21286,7 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
             const cci__tiny_op_t *op = cci__tiny_op_at(conn, j);
             if ((op->kind == CCI__FRAME_BULK || op->kind == CCI__FRAME_READ) &&
                 op->u.rma.local == (uint32_t)(region - ep->region))
-                cci__tiny_withdraw_both(conn, j, CCI_ERR_RMA_HANDLE);
+                cci__tiny_cancel_both(conn, j, CCI_ERR_RMA_HANDLE);
         }
         cci__tiny_free_ops(conn);
     }

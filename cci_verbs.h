@@ -795,7 +795,7 @@ typedef struct cci__verbs_link {
     struct ibv_recv_wr *recv_wr, *to_post;
     struct ibv_sge *recv_piece;
     uint32_t to_post_count;
-    uint64_t strays; /* datagrams that were dropped: not from or for whom they should be */
+    uint64_t unmatched; /* datagrams that were dropped: not from or for whom they should be */
     /* address handles */
     cci__verbs_handle *handles, *last_handle;
     cci__verbs_retired retired[CCI__VERBS_RETIRED];
@@ -2034,7 +2034,7 @@ static int cci__verbs_poll(cci__verbs_link *l, cci_link_rx_t *rx, int count, int
         if (cci__verbs_take(l, &wc[i], &rx[got]))
             got++;
         else
-            l->strays++;
+            l->unmatched++;
         l->recv_wr[slot].next = l->to_post;
         l->to_post = &l->recv_wr[slot];
         l->to_post_count++;
@@ -3494,17 +3494,17 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM, CCI__RC_ATOM
 #define CCI__RC_TOLD 2u                     /* closing: the peer knows it, or will never hear it */
 #define CCI__RC_UNREADY 4u                  /* the peer has said last that it has no receive buffers */
 #define CCI__RC_RESOLVING 8u
-#define CCI__RC_AWAITING 16u /* client: accepted; the peer has not said that it has joined */
-#define CCI__RC_FLUSHING 32u /* a work request of this epoch has failed: none behind it has succeeded */
-#define CCI__RC_BEYOND 64u   /* client, mode auto: when it began there were as many connections as may have pairs */
+#define CCI__RC_AWAITING 16u  /* client: accepted; the peer has not said that it has joined */
+#define CCI__RC_FLUSHING 32u  /* a work request of this epoch has failed: none behind it has succeeded */
+#define CCI__RC_BEYOND 64u    /* client, mode auto: when it began there were as many connections as may have pairs */
 
 /* More flags of a connection. */
-#define CCI__RC_UNTOLD 1u    /* broken: the program is to have an event about it */
-#define CCI__RC_ORDERLY 2u   /* broken: the peer has closed it */
-#define CCI__RC_COUNTS 4u    /* ... and had got as many messages as `joined` says */
-#define CCI__RC_GETS_ON 8u   /* open: work requests were done since the last look */
-#define CCI__RC_WITHDREW 16u /* ordered: messages were withdrawn, and the program has not heard of the first yet */
-#define CCI__RC_MARKED 32u   /* ... and an event that waits tells it */
+#define CCI__RC_UNTOLD 1u     /* broken: the program is to have an event about it */
+#define CCI__RC_ORDERLY 2u    /* broken: the peer has closed it */
+#define CCI__RC_COUNTS 4u     /* ... and had got as many messages as `joined` says */
+#define CCI__RC_GETS_ON 8u    /* open: work requests were done since the last look */
+#define CCI__RC_CANCELLED 16u /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+#define CCI__RC_MARKED 32u    /* ... and an event that waits tells it */
 #define CCI__RC_EMPTY                                                                                                  \
     64u /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
 #define CCI__RC_UNDATED 128u /* its items' deadlines count from the next reading of the clock */
@@ -3934,7 +3934,7 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
     if (status == CCI_ERR_RNR && op->event.base.pub.send.connection->attribute == CCI_CONN_ATTR_RO) {
         cci__rc_conn *conn = (cci__rc_conn *)(void *)(uintptr_t)op->event.base.pub.send.connection;
         op->is_first = !(conn->marks & CCI__RC_MARKED);
-        conn->marks |= CCI__RC_WITHDREW | CCI__RC_MARKED;
+        conn->marks |= CCI__RC_CANCELLED | CCI__RC_MARKED;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -4954,7 +4954,7 @@ static void cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t more) {
 
 /* The peer has joined this epoch: what waits may go. */
 /* What was withdrawn and the peer does not have ends. */
-static void cci__rc_end_withdrawn(cci__rc *ep, cci__rc_conn *conn) {
+static void cci__rc_end_cancelled(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     while (item) {
         if (item->is_withdrawn && !item->is_done) cci__rc_end_item(conn, item, CCI_ERR_RNR);
@@ -4992,7 +4992,7 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
         return;
     }
     cci__rc_catch_up(ep, conn, more);
-    cci__rc_end_withdrawn(ep, conn);
+    cci__rc_end_cancelled(ep, conn);
     (void)cci__rc_begin_setup(ep, conn, state);
 }
 
@@ -5726,7 +5726,7 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     if (in->answer == CCI__PKT_REQUEST || got == CCI_CONN_GOT_ACCEPT) cci__rc_found(conn, in);
     if (got == CCI_CONN_GOT_ACCEPT) cci__rc_was_accepted(ep, conn, state);
     if (type == CCI__PKT_REQUEST && in->answer == CCI__PKT_ACCEPT) cci__rc_wait_on(ep, conn);
-    if (conn && got != CCI_CONN_GOT_STRAY && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
+    if (conn && got != CCI_CONN_GOT_UNMATCHED && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
         (type != CCI__PKT_ACCEPT || in->answer) && cci_conn_has_peer(&conn->conn)) {
         cci__rc_follow(ep, conn, in->from);
         if (tells_state) cci__rc_input_state(ep, conn, state, type == CCI__PKT_CONFIRM);
@@ -5959,7 +5959,7 @@ static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
 /* [4.1.4.1] The peer had no buffer for a message until its time was over: it ends with CCI_ERR_RNR and, on an
  * ordered connection, all behind it. The pair is made anew, since then both sides know what has arrived. 0: that was
  * tried before. */
-static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
+static int cci__rc_cancel(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO;
     if (item->is_withdrawn || (item->kind != CCI__RC_MESSAGE_ITEM && !item->has_message)) return 0;
@@ -5971,7 +5971,7 @@ static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
                 cci__max64(item->deadline_ns, ep->base.now_ns + (uint64_t)conn->conn.send_timeout_us * 1000);
         item = item == newest ? NULL : item->next;
     }
-    if (is_ordered) conn->marks |= CCI__RC_WITHDREW;
+    if (is_ordered) conn->marks |= CCI__RC_CANCELLED;
     cci__rc_drain(ep, conn);
     return 1;
 }
@@ -5993,7 +5993,7 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     }
     if (conn->conn.deadline_ns <= ep->base.now_ns) cci__rc_step(ep, conn);
     if (oldest && oldest->deadline_ns <= ep->base.now_ns && (conn->conn.flags & CCI__RC_UNREADY) &&
-        cci__rc_withdraw(ep, conn))
+        cci__rc_cancel(ep, conn))
         return;
     if (oldest && oldest->deadline_ns <= ep->base.now_ns) {
         int is_unready = oldest->kind != CCI__RC_ATOMIC_ITEM && (conn->conn.flags & CCI__RC_UNREADY);
@@ -7005,7 +7005,7 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
         if (next->pool == CCI_EVQ_OPERATION || !cci__rc_is_stale(next)) {
             if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__rc_op *)(void *)next)->is_first)) {
                 ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->marks &=
-                    (uint8_t) ~(CCI__RC_WITHDREW | CCI__RC_MARKED); /* all starts afresh */
+                    (uint8_t) ~(CCI__RC_CANCELLED | CCI__RC_MARKED); /* all starts afresh */
             }
             if (next->pool != CCI_EVQ_OPERATION)
                 cci__notices_forget(&ep->base.notices, (const cci_conn_t *)next->owner, 0);
@@ -7435,7 +7435,7 @@ static void cci__rc_stop_borrowing(cci__rc *ep, uint32_t region) {
 
 /* May a message be posted at once? Nothing waits before it, and the hardware has little to do. */
 static inline int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
-    return conn->phase == CCI__RC_PAIRED && !(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED)) && !conn->unposted &&
+    return conn->phase == CCI__RC_PAIRED && !(conn->marks & (CCI__RC_CANCELLED | CCI__RC_MARKED)) && !conn->unposted &&
            conn->posted - conn->retired < CCI__RC_AT_ONCE && ep->under_way < ep->sends;
 }
 
@@ -7476,7 +7476,7 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
         item->is_fenced = (flags & CCI_FLAG_FENCE) != 0; /* the pair delivers it behind all writes, and now reads too */
         cci__rc_append(ep, conn, item);
         /* what is before it has ended so, and the program does not know it yet */
-        if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
+        if (CCI__UNLIKELY(conn->marks & (CCI__RC_CANCELLED | CCI__RC_MARKED))) {
             item->is_done = 1;
             item->status = CCI_ERR_RNR;
             cci__rc_reap(ep, conn);

@@ -529,7 +529,7 @@ static void a_wrong_or_late_response_does_not_move_a_peer(void **state) {
     insider_connect(&insider, SPOOFED, CCI_CONN_ATTR_RO);
     insider_says_from(&insider, SPOOFED + 1, ping, 8);
     drain();
-    bits = insider.conn->active->path->challenge;
+    bits = insider.conn->hot->path->challenge;
     assert_true(bits != 0);
     (void)put_small(frames, CCI__FRAME_RESPONSE, 0, bits ^ 2);
     insider_says_from(&insider, SPOOFED + 1, frames, 16);
@@ -543,7 +543,7 @@ static void a_wrong_or_late_response_does_not_move_a_peer(void **state) {
     insider_says_from(&insider, SPOOFED + 1, frames, 16);
     drain();
     assert_int_equal(number_of(&insider.conn->conn.peer), SPOOFED);
-    bits = insider.conn->active->path->challenge; /* that packet was a new attempt, with other bits */
+    bits = insider.conn->hot->path->challenge; /* that packet was a new attempt, with other bits */
     (void)put_small(frames, CCI__FRAME_RESPONSE, 0, bits);
     insider_says_from(&insider, SPOOFED + 1, frames, 16);
     drain();
@@ -587,18 +587,18 @@ static void a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending(voi
     int round;
     (void)state;
     open_both();
-    insiders_connect(most_of(CCI__STORE_ACTIVES), CCI_CONN_ATTR_RU);
+    insiders_connect(most_of(CCI__STORE_HOT), CCI_CONN_ATTR_RU);
     connect_to_victim(CCI_CONN_ATTR_RO);
     for (round = 0; round < 3; round++, sequence++) { /* message 0 never comes, others do */
-        for (i = 0; i < most_of(CCI__STORE_ACTIVES); i++)
+        for (i = 0; i < most_of(CCI__STORE_HOT); i++)
             insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, sequence, 8) - frames));
         drain();
         run_ms(1000);
     }
-    assert_true(cci__list_empty(&dgram_of(victim)->free_actives)); /* they do hold all there is */
-    assert_null(dconn_of(at_victim)->active);
+    assert_true(cci__list_empty(&dgram_of(victim)->free_hot)); /* they do hold all there is */
+    assert_null(dconn_of(at_victim)->hot);
     ms = honest_message_ms();
-    print_message("%u connections with gaps: a message of another took %u ms\n", most_of(CCI__STORE_ACTIVES), (unsigned)ms);
+    print_message("%u connections with gaps: a message of another took %u ms\n", most_of(CCI__STORE_HOT), (unsigned)ms);
     assert_true(ms < 15000);
     assert_true(dgram_of(victim)->evicted <= 16); /* no more than needed, if any */
     assert_true(honest_message_ms() < 1000);
@@ -614,7 +614,7 @@ static void early_messages_of_one_connection_leave_their_share_to_others(void **
     for (n = 1; n <= 1000; n++)
         insider_says(&insiders[0], frames, (uint32_t)(put_message(frames, 0, n, 8) - frames));
     drain();
-    i = insiders[0].conn->active->rel.buffers_held;
+    i = insiders[0].conn->hot->rel.buffers_held;
     print_message("one connection holds %u of %u buffers\n", i, dgram_of(victim)->base.recv_buf_count);
     assert_true(i > 100 && i <= dgram_of(victim)->base.recv_buf_count * 3 / 4 * 3 / 4);
     assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->base.recv_buf_count / 4);
@@ -624,7 +624,7 @@ static void early_messages_of_one_connection_leave_their_share_to_others(void **
     drain();
     assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->base.recv_buf_count / 4);
     for (i = 1; i < count; i++)
-        assert_true(insiders[i].conn->active->rel.buffers_held >= 8);
+        assert_true(insiders[i].conn->hot->rel.buffers_held >= 8);
     sim.reorder_per_mille = 500; /* an honest peer needs some of it too */
     for (i = 0; i < 500; i++)
         assert_int_equal(cci_send(at_client, frames, 1000, NULL, 0), CCI_SUCCESS);
@@ -635,7 +635,7 @@ static void early_messages_of_one_connection_leave_their_share_to_others(void **
             insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, 0, 8) - frames));
     drain();
     for (i = 0; i < count; i++)
-        assert_int_equal(insiders[i].conn->active->rel.buffers_held, 0);
+        assert_int_equal(insiders[i].conn->hot->rel.buffers_held, 0);
     assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
 }
 
@@ -795,19 +795,19 @@ static void writes_that_are_never_completed_do_not_keep_others_from_writing(void
     assert_int_equal(cci_rma_register(victim, memory, sizeof memory, CCI_FLAG_WRITE, &handle), CCI_SUCCESS);
     cci_rma_parse_handle(handle, &key, &region);
     insiders_connect(600, CCI_CONN_ATTR_RO);
-    for (n = 1; n <= most_of(CCI_REL_PARTS); n++) /* one connection begins all that it can */
+    for (n = 1; n <= most_of(CCI_REL_REASSEMBLIES); n++) /* one connection begins all that it can */
         insider_says(&insiders[0], frames, (uint32_t)(put_bulk(frames, n, key, region, 0, 0, 64, 4096) - frames));
     drain();
-    assert_true(insiders[0].conn->active->rel.part_count > 50);
-    assert_true(insiders[0].conn->active->rel.part_count <= most_of(CCI_REL_PARTS) * 3 / 4 * 3 / 4);
-    assert_true(dgram_of(victim)->pool.part_free > most_of(CCI_REL_PARTS) / 4);
+    assert_true(insiders[0].conn->hot->rel.reassembly_count > 50);
+    assert_true(insiders[0].conn->hot->rel.reassembly_count <= most_of(CCI_REL_REASSEMBLIES) * 3 / 4 * 3 / 4);
+    assert_true(dgram_of(victim)->pool.reassembly_free > most_of(CCI_REL_REASSEMBLIES) / 4);
     assert_true(honest_rma_ms(handle, 100000, CCI_FLAG_WRITE) < 1000);
     for (i = 0; i < 600; i++) /* and then each begins the one that is next */
         insider_says(&insiders[i], frames, (uint32_t)(put_bulk(frames, 0, key, region, 0, 0, 64, 4096) - frames));
     drain();
-    assert_int_equal(dgram_of(victim)->pool.part_free, 0);
+    assert_int_equal(dgram_of(victim)->pool.reassembly_free, 0);
     ms = honest_rma_ms(handle, 100000, CCI_FLAG_WRITE);
-    print_message("%u unfinished writes: a write of another took %u ms\n", most_of(CCI_REL_PARTS), (unsigned)ms);
+    print_message("%u unfinished writes: a write of another took %u ms\n", most_of(CCI_REL_REASSEMBLIES), (unsigned)ms);
     assert_true(ms < 15000);
 }
 
@@ -837,8 +837,8 @@ static void requests_for_reads_leave_their_share_to_others(void **state) {
             cci__dgram_flush(dgram_of(victim));
         }
         for (i = held = 0; i < count; i++) {
-            uint32_t mine = insiders[i].conn->active && insiders[i].conn->active->reader
-                                ? insiders[i].conn->active->reader->request_count : 0;
+            uint32_t mine = insiders[i].conn->hot && insiders[i].conn->hot->reader
+                                ? insiders[i].conn->hot->reader->request_count : 0;
             assert_true(mine <= most_of(CCI__STORE_REQUESTS) / 4);
             held += mine;
         }
@@ -869,16 +869,16 @@ static void a_peer_that_stops_acknowledging_leaves_records_to_others(void **stat
         assert_int_equal(cci_rma(insiders[0].pub, NULL, 0, local, 0, &remote, 0, sizeof large, NULL, CCI_FLAG_WRITE),
                          CCI_SUCCESS);
     for (n = 0; n < 400 && more < 8; n++) {
-        more += insiders[0].conn->active->rel.record_count > total * 5 / 8; /* and then some: it gets no more */
+        more += insiders[0].conn->hot->rel.record_count > total * 5 / 8; /* and then some: it gets no more */
         uint8_t frames[16];
-        (void)put_small(frames, CCI__FRAME_ACK, (uint32_t)insiders[0].conn->active->rel.next_number - 1,
-                        insiders[0].conn->active->rel.next_number);
+        (void)put_small(frames, CCI__FRAME_ACK, (uint32_t)insiders[0].conn->hot->rel.next_number - 1,
+                        insiders[0].conn->hot->rel.next_number);
         insider_says(&insiders[0], frames, 16);
         run_ms(10);
     }
     print_message("a peer that acknowledges nothing holds %u of %u records\n",
-                  insiders[0].conn->active->rel.record_count, total);
-    assert_true(insiders[0].conn->active->rel.record_count > total / 2);
+                  insiders[0].conn->hot->rel.record_count, total);
+    assert_true(insiders[0].conn->hot->rel.record_count > total / 2);
     assert_true(dgram_of(victim)->pool.record_free >= total / 4 - 1);
     at_victim = at_victim == insiders[0].pub ? NULL : at_victim;
     n = (uint32_t)received_count;
@@ -900,7 +900,7 @@ static void reads_that_a_peer_does_not_answer_leave_chunks_to_others(void **stat
         assert_int_equal(cci_rma(insiders[i].pub, NULL, 0, local, 0, &remote, 0, sizeof own, NULL, CCI_FLAG_READ),
                          CCI_SUCCESS);
     run_ms(100);
-    assert_true(insiders[0].conn->active->reader->chunk_count > 0);
+    assert_true(insiders[0].conn->hot->reader->chunk_count > 0);
     assert_true(dgram_of(victim)->rma.chunk_free >= CCI__DGRAM_CHUNKS - 4 * 100);
     run_ms(40000); /* the time-out of the sends gives everything back */
     assert_int_equal(dgram_of(victim)->rma.chunk_free, CCI__DGRAM_CHUNKS);
@@ -998,7 +998,7 @@ static void peers_that_fall_silent_in_the_middle_of_writes_leave_records_to_othe
             assert_int_equal(cci_rma(insiders[i].pub, NULL, 0, local, 0, &remote, 0, sizeof own, NULL, CCI_FLAG_WRITE),
                              CCI_SUCCESS);
         for (n = most = 0; n < 100; n++) {
-            const cci_rel_t *rel = &insiders[i].conn->active->rel;
+            const cci_rel_t *rel = &insiders[i].conn->hot->rel;
             uint8_t frames[16];
             if (n > 20 && rel->record_count <= most)
                 break; /* that is all that it can have */
@@ -1022,12 +1022,12 @@ static void keepalives_to_silent_peers_do_not_hold_what_others_need(void **state
     uint32_t keepalive_us = 100000;
     (void)state;
     open_both();
-    insiders_connect(most_of(CCI__STORE_ACTIVES), CCI_CONN_ATTR_RO);
+    insiders_connect(most_of(CCI__STORE_HOT), CCI_CONN_ATTR_RO);
     assert_int_equal(cci_set_opt(victim, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &keepalive_us), CCI_SUCCESS);
     run_ms(1000);
     keepalive_us = 0;
     assert_int_equal(cci_set_opt(victim, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &keepalive_us), CCI_SUCCESS);
-    assert_true(cci__list_empty(&dgram_of(victim)->free_actives)); /* they were all asked, and none answers */
+    assert_true(cci__list_empty(&dgram_of(victim)->free_hot)); /* they were all asked, and none answers */
     connect_to_victim(CCI_CONN_ATTR_RO);
     assert_true(honest_message_ms() < 1000);
     assert_int_equal(dgram_of(victim)->evicted, 0);
@@ -1065,16 +1065,16 @@ static uint64_t writable_key;
 static uint32_t writable_region;
 
 static uint8_t *put_plain(uint8_t *at, uint32_t n) {
-    return put_message(at, 0, (uint32_t)worker->conn->active->rel.expected + n, 0);
+    return put_message(at, 0, (uint32_t)worker->conn->hot->rel.expected + n, 0);
 }
 static uint8_t *put_ack(uint8_t *at, uint32_t n) {
-    (void)put_small(at, CCI__FRAME_ACK, (uint32_t)worker->conn->active->rel.next_number - 1 - n, 1);
+    (void)put_small(at, CCI__FRAME_ACK, (uint32_t)worker->conn->hot->rel.next_number - 1 - n, 1);
     return at + 16;
 }
 /* As many ranges as there can be, each of one packet: nothing of what is under way is next to what is acknowledged. */
 static uint8_t *put_long_ack(uint8_t *at, uint32_t n) {
     uint32_t i;
-    (void)put_small(at, CCI__FRAME_ACK, (uint32_t)worker->conn->active->rel.next_number - 1 - n % 2, 1);
+    (void)put_small(at, CCI__FRAME_ACK, (uint32_t)worker->conn->hot->rel.next_number - 1 - n % 2, 1);
     at[1] = CCI__REL_ACK_MORE;
     for (i = 0; i < CCI__REL_ACK_MORE; i++) {
         cci__store16(at + 16 + 4 * i, 1 + (n + i) % 90);
@@ -1085,7 +1085,7 @@ static uint8_t *put_long_ack(uint8_t *at, uint32_t n) {
 }
 /* A packet that only acknowledged something, which nobody keeps a record of: nothing is acknowledged by it, and nothing lost. */
 static uint8_t *put_void_ack(uint8_t *at, uint32_t n) {
-    const cci_rel_t *rel = &worker->conn->active->rel;
+    const cci_rel_t *rel = &worker->conn->hot->rel;
     uint64_t number = rel->next_number;
     const cci_list_t *node;
     (void)n;
@@ -1097,14 +1097,14 @@ static uint8_t *put_void_ack(uint8_t *at, uint32_t n) {
 }
 static uint8_t *put_wide_ack(uint8_t *at, uint32_t n) { /* of all that was ever sent, again and again */
     (void)n;
-    (void)put_small(at, CCI__FRAME_ACK, (uint32_t)worker->conn->active->rel.next_number - 1,
-                    worker->conn->active->rel.next_number);
+    (void)put_small(at, CCI__FRAME_ACK, (uint32_t)worker->conn->hot->rel.next_number - 1,
+                    worker->conn->hot->rel.next_number);
     return at + 16;
 }
 /* As many ranges as there can be, of what is under way and of what was never sent. */
 static uint8_t *put_taken(uint8_t *at, uint32_t n) {
     uint32_t i;
-    (void)put_small(at, CCI__FRAME_TAKEN, (uint32_t)worker->conn->active->rel.next_sequence - n % 99, 0);
+    (void)put_small(at, CCI__FRAME_TAKEN, (uint32_t)worker->conn->hot->rel.next_sequence - n % 99, 0);
     at[1] = CCI__REL_UNTOLD;
     cci__store16(at + 2, 0);
     for (i = 0; i < CCI__REL_UNTOLD; i++) {
@@ -1114,7 +1114,7 @@ static uint8_t *put_taken(uint8_t *at, uint32_t n) {
     return at + cci__pad8(8 + 4 * i);
 }
 static uint8_t *put_nack(uint8_t *at, uint32_t n) {
-    (void)put_small(at, CCI__FRAME_NACK, (uint32_t)worker->conn->active->rel.next_sequence - 1 - n % 8, 0);
+    (void)put_small(at, CCI__FRAME_NACK, (uint32_t)worker->conn->hot->rel.next_sequence - 1 - n % 8, 0);
     at[1] = n & 1 ? CCI_ERR_RNR : CCI_ERR_RMA_HANDLE;
     return at + 8;
 }
@@ -1143,7 +1143,7 @@ static uint8_t *put_readable(uint8_t *at, uint32_t n) {
     return put_read(at, n, writable_key, writable_region, 0, 60000, 1000, 1);
 }
 static uint8_t *put_skip(uint8_t *at, uint32_t n) {
-    at = put_message(at, CCI__FRAME_AFTER, (uint32_t)worker->conn->active->rel.expected + n, 0);
+    at = put_message(at, CCI__FRAME_AFTER, (uint32_t)worker->conn->hot->rel.expected + n, 0);
     at[-8] = CCI__FRAME_SKIP;
     return at;
 }
@@ -1209,10 +1209,10 @@ static void a_packet_makes_bounded_work_whatever_is_in_it(void **state) {
             assert_int_equal(cci_rma(worker->pub, NULL, 0, local, 0, &remote, 0, sizeof large, NULL, CCI_FLAG_WRITE),
                              CCI_SUCCESS);
         sim.delay_ns = 5 * CCI__MS;
-        for (n = 0; n < 60 && worker->conn->active->rel.record_count < 1500; n++) { /* it acknowledges until much is under way */
+        for (n = 0; n < 60 && worker->conn->hot->rel.record_count < 1500; n++) { /* it acknowledges until much is under way */
             uint8_t frames[16];
-            (void)put_small(frames, CCI__FRAME_ACK, (uint32_t)worker->conn->active->rel.next_number - 1,
-                            worker->conn->active->rel.next_number);
+            (void)put_small(frames, CCI__FRAME_ACK, (uint32_t)worker->conn->hot->rel.next_number - 1,
+                            worker->conn->hot->rel.next_number);
             insider_says(worker, frames, 16);
             run_ms(10);
         }
@@ -1224,7 +1224,7 @@ static void a_packet_makes_bounded_work_whatever_is_in_it(void **state) {
             (void)steps_for(worker, frames, (uint32_t)(put_message(frames, 0, 5000 - 2 * n, 8) - frames));
             (void)steps_for(worker, frames, (uint32_t)(put_fragment(frames, 5001 + 2 * n, 0, 8, 1000) - frames));
         }
-        assert_true(worker->conn->active->rel.buffers_held > 200 && worker->conn->active->rel.part_count > 200);
+        assert_true(worker->conn->hot->rel.buffers_held > 200 && worker->conn->hot->rel.reassembly_count > 200);
         worst = cci__max64(worst, measure(attribute ? "RU, much held" : "RO, much held", UINT32_MAX));
         assert_true(worst < 3 * steps_for_many(worker, put_plain, UINT32_MAX));
     }
@@ -1481,7 +1481,7 @@ static void a_group_answers_nothing(void **state) {
     sent = sim.sent_count;
     group_says(SPOOFED, frames, (uint32_t)(at - frames));
     drain();
-    cci__dgram_make_ready(dgram_of(victim), dconn_of(at_client)->active); /* whatever may make it so */
+    cci__dgram_make_ready(dgram_of(victim), dconn_of(at_client)->hot); /* whatever may make it so */
     run_ms(1000);
     assert_int_equal(sim.sent_count, sent);
 }
@@ -1579,12 +1579,12 @@ static void ten_million_guesses_are_dropped_and_counted_and_have_no_effect(void 
     run_ms(100);
     before_victim = *dconn_of(at_victim);
     before_client = *dconn_of(at_client);
-    before_rel = dconn_of(at_victim)->active->rel;
+    before_rel = dconn_of(at_victim)->hot->rel;
     for (round = 0; round < 2; round++) { /* at the side that accepted, and at the one that connected */
         cci_endpoint_t *target = round ? client : victim;
         const cci_conn_t *conn = &dconn_of(round ? at_client : at_victim)->conn;
         ep = dgram_of(target);
-        strays = ep->strays;
+        strays = ep->unmatched;
         malformed = ep->pool.packets_malformed;
         for (i = 0; i < 5 * MILLIONS; i++) {
             uint8_t type = types[i % sizeof types];
@@ -1599,12 +1599,12 @@ static void ten_million_guesses_are_dropped_and_counted_and_have_no_effect(void 
                 cci__dgram_flush(ep);
         }
         cci__dgram_flush(ep);
-        assert_int_equal(ep->strays - strays, 5 * MILLIONS);
+        assert_int_equal(ep->unmatched - strays, 5 * MILLIONS);
         assert_int_equal(ep->pool.packets_malformed, malformed);
     }
     assert_memory_equal(&before_victim, dconn_of(at_victim), sizeof before_victim);
     assert_memory_equal(&before_client, dconn_of(at_client), sizeof before_client);
-    assert_memory_equal(&before_rel, &dconn_of(at_victim)->active->rel, sizeof before_rel);
+    assert_memory_equal(&before_rel, &dconn_of(at_victim)->hot->rel, sizeof before_rel);
     both_ways();
 }
 
@@ -1728,7 +1728,7 @@ static uint64_t exchange_us(int messages, uint32_t forged_per_round) {
             int to_client = (int)(i & 1);
             const cci__dconn_t *at_end = dconn_of(to_client ? at_client : at_victim);
             const cci_conn_t *conn = &at_end->conn;
-            const cci_rel_t *rel = at_end->active ? &at_end->active->rel : NULL;
+            const cci_rel_t *rel = at_end->hot ? &at_end->hot->rel : NULL;
             uint32_t number = (rel && rel->number_count ? (uint32_t)rel->numbers[0].hi : 0) + (uint32_t)guess() % 4;
             uint32_t sequence = (rel ? (uint32_t)rel->expected : 0) + (uint32_t)guess() % 4;
             memset(packet, 0, sizeof packet);
@@ -1768,12 +1768,12 @@ static void a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_conne
     retransmitted = dgram_of(client)->pool.retransmitted;
     flooded_us = exchange_us(3000, 6);
     print_message("3,000 messages in %u us, under the flood in %u us of virtual time; %u forged packets were counted\n",
-                  (unsigned)quiet_us, (unsigned)flooded_us, (unsigned)(dgram_of(victim)->strays + dgram_of(client)->strays));
+                  (unsigned)quiet_us, (unsigned)flooded_us, (unsigned)(dgram_of(victim)->unmatched + dgram_of(client)->unmatched));
     assert_true(flooded_us < quiet_us * 5 / 4); /* taking a forged packet costs some of this time */
     assert_int_equal(dgram_of(client)->pool.retransmitted, retransmitted);
     assert_int_equal(received_count, 9000);
     assert_int_equal(failed_count, 0);
-    assert_true(dgram_of(victim)->strays > 3000 / 30);
+    assert_true(dgram_of(victim)->unmatched > 3000 / 30);
     both_ways();
 }
 
@@ -1809,7 +1809,7 @@ static void forged_answers_do_not_touch_a_connecting_client(void **state) {
             cci__dgram_flush(dgram_of(client));
     }
     assert_true(sim.sent_count - sent <= 16); /* resets; a cookie would have been a request */
-    assert_int_equal(dgram_of(client)->strays, MILLIONS);
+    assert_int_equal(dgram_of(client)->unmatched, MILLIONS);
     assert_int_equal(conn->conn.state, CCI_CONN_CONNECTING);
     assert_int_equal(conn->conn.peer_token, 0);
     assert_int_equal(cci_accept(undecided[0], NULL), CCI_SUCCESS);
@@ -1851,7 +1851,7 @@ static void who_says_not_here_neither_ends_a_request_nor_sends_it_to_others(void
     for (i = 0; i < MILLIONS / 10; i++) /* without the token it is nothing */
         answer_forged(i, &name, guess());
     assert_int_equal(packets_of_type[CCI__PKT_REQUEST], quiet);
-    assert_int_equal(dgram_of(client)->strays, MILLIONS / 10);
+    assert_int_equal(dgram_of(client)->unmatched, MILLIONS / 10);
     memset(packets_of_type, 0, sizeof packets_of_type);
     memset(packets_to, 0, sizeof packets_to);
     until_ns = sim.now_ns + 2000 * CCI__MS;
@@ -1976,14 +1976,14 @@ static insider_t reader;
 /* Lets the insider write 8 bytes of a write of `total` in each of the three ways; whether any of it was taken. */
 static int write_is_taken(uint64_t key, uint32_t region, uint64_t remote_offset, uint64_t offset, uint32_t length,
                           uint64_t total) {
-    uint64_t denied = dgram_of(victim)->rma.denied, expected = reader.conn->active ? reader.conn->active->rel.expected : 0;
-    uint32_t parts = reader.conn->active ? reader.conn->active->rel.part_count : 0;
+    uint64_t denied = dgram_of(victim)->rma.denied, expected = reader.conn->hot ? reader.conn->hot->rel.expected : 0;
+    uint32_t parts = reader.conn->hot ? reader.conn->hot->rel.reassembly_count : 0;
     uint8_t frames[256];
     insider_says(&reader, frames, (uint32_t)(put_bulk(frames, (uint32_t)expected, key, region, remote_offset, offset, length,
                                                       total) - frames));
     drain();
     return dgram_of(victim)->rma.denied == denied &&
-           (reader.conn->active->rel.expected != expected || reader.conn->active->rel.part_count != parts);
+           (reader.conn->hot->rel.expected != expected || reader.conn->hot->rel.reassembly_count != parts);
 }
 
 /* Whether a read of `length` bytes is answered. */
@@ -2094,7 +2094,7 @@ static void a_handle_of_another_endpoint_or_one_that_is_gone_opens_nothing(void 
         insider_says(&reader, frames, 48);
         sim_advance_to(sim.now_ns + sim.delay_ns + 1);
         assert_int_equal(cci__dgram_receive(dgram_of(victim), 1), 1);
-        assert_int_equal(reader.conn->active->reader->request_count, 1);
+        assert_int_equal(reader.conn->hot->reader->request_count, 1);
         assert_int_equal(cci_rma_deregister(victim, handle), CCI_SUCCESS);
         assert_int_equal(cci_rma_register(victim, sheet + SHEET, OFFERED, CCI_FLAG_READ | CCI_FLAG_WRITE, &next),
                          CCI_SUCCESS);

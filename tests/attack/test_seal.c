@@ -355,7 +355,7 @@ static void packets_with_a_checksum_fill_the_path_and_do_not_pass_its_mtu(void *
     }
     assert_int_equal(failed, 0);
     assert_memory_equal(target, source, sizeof source);
-    assert_int_equal(((cci__dconn_t *)(void *)at_client)->active->rel.mtu, 1464); /* and 4 bytes, of 1,472 */
+    assert_int_equal(((cci__dconn_t *)(void *)at_client)->hot->rel.mtu, 1464); /* and 4 bytes, of 1,472 */
 }
 
 static void packets_without_a_checksum_have_no_flags_and_nothing_behind_them(void **state) {
@@ -739,8 +739,8 @@ static void nothing_is_sealed_or_heard_twice_after_a_connection_was_idle(void **
             run(2000);
             tamper = NULL;
             before = received;
-            cci__dgram_take_active(dgram_of(client), dconn_of(at_client)->active);
-            cci__dgram_take_active(dgram_of(server), dconn_of(at_server)->active);
+            cci__dgram_take_hot(dgram_of(client), dconn_of(at_client)->hot);
+            cci__dgram_take_hot(dgram_of(server), dconn_of(at_server)->hot);
             for (i = 0; i < tape_count; i++) {
                 replay(i);
                 run(4);
@@ -1045,9 +1045,9 @@ static void numbers_beyond_32_bits_make_other_nonces(void **state) {
             run_until(&sent, round * 5 + i + 1);
         }
         run(2000);
-        dconn_of(at_client)->active->rel.next_number = (uint64_t)(round + 1) << 32;
-        dconn_of(at_server)->active->rel.floor_number = (uint64_t)(round + 1) << 32;
-        dconn_of(at_server)->active->rel.number_count = 0;
+        dconn_of(at_client)->hot->rel.next_number = (uint64_t)(round + 1) << 32;
+        dconn_of(at_server)->hot->rel.floor_number = (uint64_t)(round + 1) << 32;
+        dconn_of(at_server)->hot->rel.number_count = 0;
     }
     assert_int_equal(received, 15);
     assert_int_equal(failed, 0);
@@ -1062,9 +1062,9 @@ static void a_connection_whose_numbers_are_used_up_breaks_and_says_so(void **sta
     assert_int_equal(cci_send(at_client, "hello", 5, NULL, 0), CCI_SUCCESS);
     run_until(&sent, 1);
     run(2000);
-    dconn_of(at_client)->active->rel.next_number = CCI__SEAL_NUMBERS - 3;
-    dconn_of(at_server)->active->rel.floor_number = CCI__SEAL_NUMBERS - 3;
-    dconn_of(at_server)->active->rel.number_count = 0;
+    dconn_of(at_client)->hot->rel.next_number = CCI__SEAL_NUMBERS - 3;
+    dconn_of(at_server)->hot->rel.floor_number = CCI__SEAL_NUMBERS - 3;
+    dconn_of(at_server)->hot->rel.number_count = 0;
     for (i = 0; i < 3; i++) {
         assert_int_equal(cci_send(at_client, "hello", 5, NULL, 0), CCI_SUCCESS);
         run_until(&received, i + 2);
@@ -1247,12 +1247,12 @@ static void sealed_traffic_survives_a_path_whose_mtu_falls(void **state) {
     open_both();
     register_both(&local, &remote);
     connect_both(CCI_CONN_ATTR_RO);
-    for (i = 0; i < 20 && (i == 0 || dconn_of(at_client)->active->rel.mtu < 1504); i++)
+    for (i = 0; i < 20 && (i == 0 || dconn_of(at_client)->hot->rel.mtu < 1504); i++)
         exchange(local, remote);
-    assert_int_equal(dconn_of(at_client)->active->rel.mtu, 1504); /* what the longest message takes */
+    assert_int_equal(dconn_of(at_client)->hot->rel.mtu, 1504); /* what the longest message takes */
     sim.path_mtu = 1300;
     exchange(local, remote);
-    assert_true(dconn_of(at_client)->active->rel.mtu <= 1300 - SEAL_TAG_SIZE - CCI__CRC_SIZE);
+    assert_true(dconn_of(at_client)->hot->rel.mtu <= 1300 - SEAL_TAG_SIZE - CCI__CRC_SIZE);
     assert_true(sim.oversized_count > 0);
 }
 

@@ -1488,7 +1488,7 @@ static void check_stock(const side_t *side) {
         FUZZ_CHECK(kind == CCI__STORE_OPS || list_length(ep->stores[kind].free) == ep->stores[kind].made, "things are lost");
     FUZZ_CHECK(ep->pool.block_out == 0 && ep->pool.large_out == 0 && ep->pool.middle_out == 0, "send buffers are lost");
     FUZZ_CHECK(ep->pool.record_free == ep->pool.record_total, "records of what was sent are lost");
-    FUZZ_CHECK(ep->pool.part_free == ep->pool.part_total, "parts are lost");
+    FUZZ_CHECK(ep->pool.reassembly_free == ep->pool.reassembly_total, "parts are lost");
     FUZZ_CHECK(list_length(&ep->rma.chunks) == ep->rma.chunk_made, "chunks are lost");
     FUZZ_CHECK(ep->base.evq.recv_out == 0, "events are lost");
     FUZZ_CHECK(ep->base.evq.free_buffer_count + CCI__DGRAM_BATCH_RX == ep->base.evq.buffer_total, "receive buffers are lost");

@@ -618,7 +618,7 @@ static void test_an_idle_connection_takes_256_bytes_and_one_with_traffic_a_kibib
     assert_true((double)(server_bytes - before) / (m.peers - 1) <= /* 32: the index by address, and slabs that are not full */
                 1024 + 32 + sizeof(cci_rel_block_t) + sizeof(cci_rel_sent_t));
     if (sizeof(void *) == 8)
-        assert_true(sizeof(cci__dconn_t) <= 256 && sizeof(cci__dconn_t) + sizeof(cci__active_t) <= 1024);
+        assert_true(sizeof(cci__dconn_t) <= 256 && sizeof(cci__dconn_t) + sizeof(cci__hot_t) <= 1024);
     disperse();
 }
 

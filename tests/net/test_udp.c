@@ -616,7 +616,7 @@ static void a_connection_marks_and_counts_what_it_sends_when_asked_to(void **sta
     (void)state;
     for (i = 0; i < 3; i++) {
         cci_connection_t *connection = burst_to_itself(endpoint_with(lines[i]));
-        cci_rel_t *rel = &((cci__dconn_t *)(void *)connection)->active->rel;
+        cci_rel_t *rel = &((cci__dconn_t *)(void *)connection)->hot->rel;
         assert_int_equal(rel->codepoint, i < 2 ? 2 : 0);
         assert_int_equal(rel->pool->ecn_at > 0, i < 2);
         if (i < 2) {

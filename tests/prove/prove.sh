@@ -81,7 +81,7 @@ solve() {
 }
 
 ranges='cci__ranges_test:prove_given_test cci__ranges_fit:prove_given_fit cci__ranges_add:prove_given_add'
-part='cci__rel_part:prove_given_part cci__rel_fill:prove_given_fill'
+part='cci__rel_reassembly:prove_given_part cci__rel_fill:prove_given_fill'
 
 # all FUNCTION: calls it for each proof with its line of the table.
 all() {
@@ -106,8 +106,8 @@ all() {
     # shellcheck disable=SC2086
     "$1" prove_rel all 4 bulk $ranges $part
     # shellcheck disable=SC2086
-    "$1" prove_rel all 4 fragment $ranges $part cci__rel_unreliable_part:prove_given_unreliable \
-        cci__rel_free_part:prove_given_free
+    "$1" prove_rel all 4 fragment $ranges $part cci__rel_unreliable_reassembly:prove_given_unreliable \
+        cci__rel_free_reassembly:prove_given_free
     "$1" prove_rel loop 4 place_run cci_rel_frame_size:prove_frame_size cci__rel_place_frame:prove_take_frame
     "$1" prove_rel all 4 place_frame
     "$1" prove_rel all 4 run_skip

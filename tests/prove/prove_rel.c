@@ -212,7 +212,7 @@ static uint32_t sink_frame(void *user, const uint8_t *frame, uint32_t length, ui
     __CPROVER_assert(length > 0 && __CPROVER_r_ok(frame, length), "the rest of the packet is there");
     return nondet_u32();
 }
-static const cci_rel_sink_t prove_sink = {NULL, NULL, sink_assemble, NULL, sink_place, NULL, NULL, NULL, sink_frame, NULL};
+static const cci_rel_callbacks_t prove_sink = {NULL, NULL, sink_assemble, NULL, sink_place, NULL, NULL, NULL, sink_frame, NULL};
 static cci_rel_pool_t pool;
 static cci_rel_t rel;
 static cci_range_t rel_numbers[CCI__REL_RANGES], rel_sequences[CCI__REL_SEQUENCES + CCI__REL_UNTOLD];
@@ -221,7 +221,7 @@ static cci_rel_gaps_t more_gaps[2];
 static void new_rel(void) {
     __CPROVER_havoc_object(&rel);
     __CPROVER_havoc_object(&pool);
-    pool.sink = &prove_sink;
+    pool.callbacks = &prove_sink;
     rel.pool = &pool;
     pool.more = NULL;
     pool.note = NULL;
@@ -317,9 +317,9 @@ void prove_place_frame(void) {
     __CPROVER_assert(rel.nack_count <= 4, "no more NACKs than there is room for");
 }
 /* a part whose memory is as assemble() gave it */
-static cci_rel_part_t part;
+static cci_rel_reassembly_t part;
 static cci_range_t part_ranges[CCI__REL_GAPS];
-cci_rel_part_t *prove_given_part(cci_rel_t *r, uint64_t first, int make) {
+cci_rel_reassembly_t *prove_given_part(cci_rel_t *r, uint64_t first, int make) {
     (void)r; (void)first; (void)make;
     if (nondet_int())
         return NULL;
@@ -337,13 +337,13 @@ cci_rel_part_t *prove_given_part(cci_rel_t *r, uint64_t first, int make) {
     }
     return &part;
 }
-int prove_given_fill(cci_rel_t *r, cci_rel_part_t *p, uint64_t offset, uint32_t length) {
+int prove_given_fill(cci_rel_t *r, cci_rel_reassembly_t *p, uint64_t offset, uint32_t length) {
     (void)r;
     __CPROVER_assert(length > 0 && offset + length <= p->total && offset + length > offset, "inside");
     return nondet_int();
 }
 void prove_given_unreliable(cci_rel_t *r, uint64_t sequence, uint64_t now_ns) { (void)r; (void)sequence; (void)now_ns; }
-void prove_given_free(cci_rel_t *r, cci_rel_part_t *p) { (void)r; (void)p; }
+void prove_given_free(cci_rel_t *r, cci_rel_reassembly_t *p) { (void)r; (void)p; }
 void prove_bulk(void) {
     uint8_t *frame = new_frame(CCI__FRAME_BULK);
     new_rel();

@@ -330,7 +330,7 @@ static int visit_ring(const cci_rel_run_t *last, side_t *from, run_visitor_t vis
 
 /* The messages that have come to a side and that its program has not got yet. */
 static int visit_waiting(const conn_t *conn, const side_t *at, side_t *from, run_visitor_t visit, uint32_t number) {
-    const cci__active_t *active = dconn_of(at)->active;
+    const cci__hot_t *active = dconn_of(at)->hot;
     return active != NULL && (visit_runs(active->runs, from, visit, number) ||
                               (conn->attribute == CCI_CONN_ATTR_RO
                                    ? visit_ring(active->rel.by.gated, from, visit, number)
@@ -767,15 +767,15 @@ static int op_is_posted(const op_t *op) {
 }
 
 /* What the library has for the traffic of a side, also while that lingers; or NULL. */
-static const cci__active_t *active_of(const side_t *side) {
+static const cci__hot_t *active_of(const side_t *side) {
     int lingers = side->state == SIDE_CLOSED && side->incarnation == nodes[side->node].incarnation &&
                   (dconn_of(side)->conn.flags & CCI__CONN_LINGERS);
-    return side->state == SIDE_OPEN || lingers ? dconn_of(side)->active : NULL;
+    return side->state == SIDE_OPEN || lingers ? dconn_of(side)->hot : NULL;
 }
 
 /* It is done, and on an ordered connection waits for its turn to be reported. */
 static int op_has_turn_to_wait(const op_t *op) {
-    const cci__active_t *active = active_of(&conns[op->conn].side[op->side]);
+    const cci__hot_t *active = active_of(&conns[op->conn].side[op->side]);
     const cci_list_t *node;
     for (node = active == NULL ? NULL : active->rel.items.next; node != NULL && node != &active->rel.items; node = node->next) {
         const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
@@ -1008,8 +1008,8 @@ static void check_overdue(void) {
         if (sim.now_ns < node->paused_until_ns || (is_reliable(&conns[op->conn]) && op->timeout_us == 0)) {
             continue;
         }
-        if (side->state == SIDE_OPEN && dconn_of(side)->active != NULL) {
-            const cci_rel_t *rel = &dconn_of(side)->active->rel;
+        if (side->state == SIDE_OPEN && dconn_of(side)->hot != NULL) {
+            const cci_rel_t *rel = &dconn_of(side)->hot->rel;
             since_ns = cci__max64(since_ns, rel->progress_ns);
             if (!cci__list_empty(&rel->items)) { /* where connections take turns, the progress of earlier ones stands there */
                 since_ns = cci__max64(since_ns, CCI__CONTAINER(rel->items.next, const cci_rel_item_t, node)->since_ns);
@@ -1226,16 +1226,16 @@ static void check_idle(uint32_t index) {
         with[CCI__STORE_ANSWERS] += (cci_conn_at(&ep->base.conns, i)->flags & CCI__CONN_ANSWERS) != 0 &&
                                     cci_conn_at(&ep->base.conns, i)->state != CCI_CONN_FREE;
     }
-    for (lent = ep->lent.next; lent != &ep->lent; lent = lent->next, lent_count++) {
-        const cci__active_t *active = CCI__CONTAINER(lent, const cci__active_t, lent);
-        REQUIRE(ORACLE_LEAK, cci__active_idle(active) && active->rel.in_flight == 0 &&
+    for (lent = ep->in_use.next; lent != &ep->in_use; lent = lent->next, lent_count++) {
+        const cci__hot_t *active = CCI__CONTAINER(lent, const cci__hot_t, in_use);
+        REQUIRE(ORACLE_LEAK, cci__hot_is_idle(active) && active->rel.in_flight == 0 &&
                              (!active->reader || active->reader->outstanding == 0),
                 "node %u: connection %u (attribute %d, state %d) is not idle: items %d flight %d lost %d early %d parts %d "
                 "sequences %u acks %u nacks %u ping %u runs %d reader %d",
                 index, (uint32_t)(((uintptr_t)active->conn->conn.pub.context - 1) / 2),
                 (int)active->conn->conn.pub.attribute, active->conn->conn.state, !cci__list_empty(&active->rel.items),
                 !cci__list_empty(&active->rel.flight), !cci__list_empty(&active->rel.lost), active->rel.early != NULL,
-                !cci__list_empty(&active->rel.parts), active->rel.sequence_count, active->rel.ack_count,
+                !cci__list_empty(&active->rel.reassemblies), active->rel.sequence_count, active->rel.ack_count,
                 active->rel.nack_count, active->rel.ping, active->runs != NULL, active->reader && !cci_rma_reader_idle(active->reader));
         with[CCI__STORE_READERS] += active->reader != NULL;
         with[CCI__STORE_PATHS] += active->path != NULL;
@@ -1244,7 +1244,7 @@ static void check_idle(uint32_t index) {
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB && ep->atomics != NULL; i++) {
         with[CCI__STORE_ATOMICS] += ep->atomics[i / CCI__CONN_SLAB] != NULL && ep->atomics[i / CCI__CONN_SLAB][i % CCI__CONN_SLAB] != NULL;
     }
-    with[CCI__STORE_ACTIVES] = lent_count;
+    with[CCI__STORE_HOT] = lent_count;
     for (kind = 0; kind < CCI__STORES; kind++) {
         REQUIRE(ORACLE_LEAK, pools.store[kind] + with[kind] == ep->stores[kind].made, "node %u: %u of store %d are free, not %u",
                 index, pools.store[kind], kind, ep->stores[kind].made - with[kind]);
@@ -1252,7 +1252,7 @@ static void check_idle(uint32_t index) {
     HAS_ALL(chunks, all->chunks);
     REQUIRE(ORACLE_LEAK, pools.control >= all->control && (pools.control - all->control) % CCI__DGRAM_CONTROL == 0,
             "node %u: %u events of connections are free", index, pools.control);
-    REQUIRE(ORACLE_LEAK, ep->pool.block_out == 0 && ep->pool.large_out == 0 && ep->pool.middle_out == 0 && ep->pool.part_free == ep->pool.part_total &&
+    REQUIRE(ORACLE_LEAK, ep->pool.block_out == 0 && ep->pool.large_out == 0 && ep->pool.middle_out == 0 && ep->pool.reassembly_free == ep->pool.reassembly_total &&
                              ep->pool.gap_free == ep->stores[CCI_REL_GAPS].most && ep->pool.record_free == ep->pool.record_total,
             "node %u: counts of blocks, parts, gaps and records", index);
     REQUIRE(ORACLE_LEAK, ep->base.evq.recv_out == 0 && ep->base.evq.free_buffer_count + CCI__DGRAM_BATCH_RX == ep->base.evq.buffer_total,
@@ -1278,7 +1278,7 @@ static void check_empty(uint32_t index) {
     uint32_t level;
     check_no_lists(index);
     check_idle(index);
-    HAS_ALL(store[CCI__STORE_ACTIVES], ep->stores[CCI__STORE_ACTIVES].made);
+    HAS_ALL(store[CCI__STORE_HOT], ep->stores[CCI__STORE_HOT].made);
     REQUIRE(ORACLE_LEAK, ep->base.conns.used == 0 && ep->base.conns.unproven == 0 && ep->base.group_count == 0,
             "node %u: %u connections and %u unproven are left", index, ep->base.conns.used, ep->base.conns.unproven);
     REQUIRE(ORACLE_LEAK, cci__list_empty(&ep->base.wheel.due), "node %u: a timer is left", index);

@@ -1463,8 +1463,8 @@ static uint32_t count_path_probes(void) {
     uint32_t n, count = 0;
     for (n = 0; n < node_count; n++) {
         const cci__dgram_t *ep = dgram_of(&nodes[n]);
-        for (lent = ep->lent.next; lent != &ep->lent; lent = lent->next) {
-            count += CCI__CONTAINER(lent, const cci__active_t, lent)->rel.probing;
+        for (lent = ep->in_use.next; lent != &ep->in_use; lent = lent->next) {
+            count += CCI__CONTAINER(lent, const cci__hot_t, in_use)->rel.probing;
         }
     }
     return count;
@@ -1493,7 +1493,7 @@ static void check_silence(void) {
             const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(table, i);
             excused += conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns < now_ns + 2 * SEC;
             excused += conn->conn.state != CCI_CONN_FREE && net_node_at(net_number(&conn->conn.peer)) < 0; /* its port is nobody's now */
-            excused += conn->active && cci__path_deadline(dgram_of(&nodes[n]), conn->active->path) != CCI__NEVER;
+            excused += conn->hot && cci__path_deadline(dgram_of(&nodes[n]), conn->hot->path) != CCI__NEVER;
             excused += conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_CLOSING ||
                        (conn->conn.keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
         }

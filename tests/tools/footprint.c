@@ -129,7 +129,7 @@ typedef struct peer {
     uint64_t large[2][(MTU - CCI_REL_HEADER) / 8];
     cci_rel_item_t bulks[1];
     cci_rel_sent_t records[4];
-    cci_rel_part_t parts[1];
+    cci_rel_reassembly_t parts[1];
     cci_rel_op_t op;
     uint64_t buffer[BUFFERS][MTU / 8];
     uint64_t head[CCI_REL_HEAD / 8];
@@ -166,7 +166,7 @@ static uint32_t other_frame(void *user, const uint8_t *frame, uint32_t length, u
 }
 static void broken(void *user, int status) { ((peer_t *)user)->failed = (uint32_t)status; }
 
-static const cci_rel_sink_t sink = {keep,     drop,  assemble,    deliver, place, readable,
+static const cci_rel_callbacks_t sink = {keep,     drop,  assemble,    deliver, place, readable,
                                     complete, start, other_frame, broken};
 
 static void begin(peer_t *peer) {

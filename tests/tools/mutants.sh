@@ -131,7 +131,7 @@ mutant 'wrong offset of a fragment' "$(in_function cci__rel_write_fragment 's/cc
 mutant 'a write does not wait for the fence' "$(in_function cci_rel_write 's/(fence && rel->rma_open > 0)/0/')"
 mutant 'a read does not wait for the fence' "$(in_function cci_rel_extern 's/(fence && rel->rma_open > 0)/0/')"
 mutant 'any token will do' "$(in_function cci_conn_find 's/conn->token == token/1/')"
-mutant 'no right to write is needed' "$(in_function cci__sink_place 's/CCI_FLAG_WRITE/0/')"
+mutant 'no right to write is needed' "$(in_function cci__dgram_on_place 's/CCI_FLAG_WRITE/0/')"
 mutant 'no right to read is needed' "$(in_function cci__rma_input_read 's/CCI_FLAG_READ)/0)/'); $(in_function cci_rma_answer 's/CCI_FLAG_READ)/0)/')"
 mutant 'a read is complete with a segment missing' \
     "$(in_function cci__rma_input_data 's/if (chunk->missing == 0)/if ((chunk->missing \& (chunk->missing - 1)) == 0)/')"
@@ -143,7 +143,7 @@ mutant 'an answer does not wait for reads' "$(in_function cci__rel_deliver_order
 mutant 'what was delivered out of order is not told' "$(in_function cci__rel_open_for 's/if (CCI__UNLIKELY(rel->untold))/if (0)/')"
 mutant 'a write is complete with a gap' "$(in_function cci__rel_fill 's/part->ranges\[0\].lo != 0 || //')"
 mutant 'a connection that is closed stays in the table' "$(in_function cci_conn_close 's/table->used--;//')"
-mutant 'completions are given twice' "$(in_function cci__rel_complete_ops 's/if (--op->parts == 0)/if (--op->parts == 0 || op->link[1].op)/')"
+mutant 'completions are given twice' "$(in_function cci__rel_complete_ops 's/if (--op->link_count == 0)/if (--op->link_count == 0 || op->link[1].op)/')"
 mutant 'the last segment is not sent again' "$(in_function cci__rel_lost 's/if (!sent->item) {/if (!sent->item || (sent->item->kind == CCI__ITEM_BULK \&\& sent->offset + sent->length == sent->item->bulk.length)) { if (sent->item) sent->item->pieces--;/')"
 mutant 'an acknowledgement wants to be acknowledged' "$(in_function cci__rel_received 's/if (is_eliciting)/if (rel->reliable)/')"
 mutant 'a wrong checksum is no harm' "$(in_function cci__dgram_check 's/== cci__load32(bytes + .length)/!= 0/')"
@@ -235,13 +235,13 @@ unguarded 'no buffers for what is due' messages_that_wait_for_a_write_that_never
 unguarded 'want of buffers is not noticed' fragments_that_are_never_completed_do_not_hold_all_buffers \
     "$(in_function cci__dgram_buffer_for 's/ep->pool.starved = 1/ep->pool.starved = 0/')"
 unguarded 'pieces stay for ever' unreliable_fragments_leave_buffers_to_others_and_go_after_a_second \
-    "$(in_function cci__rel_unreliable_part 's/rel->expire_ns = now_ns + 1000 \* CCI__MS;//')"
+    "$(in_function cci__rel_unreliable_reassembly 's/rel->expire_ns = now_ns + 1000 \* CCI__MS;//')"
 unguarded 'what is sent to a group is due' pieces_that_anybody_sends_to_a_group_leave_buffers_to_others \
-    "$(in_function cci__sink_keep 's/in_order = 0;/;/')"
+    "$(in_function cci__dgram_on_keep 's/in_order = 0;/;/')"
 unguarded 'pieces of a group without number' pieces_that_anybody_sends_to_a_group_leave_buffers_to_others \
-    "$(in_function cci__rel_unreliable_part 's/if (count >= CCI__REL_UNRELIABLE_PARTS)/if (0)/'); $(in_function cci__dgram_buffer_for 's/(in_order ? 0 : early)/0/; s/cci__share(active->rel.buffers_held, left - reserve)/1/')"
+    "$(in_function cci__rel_unreliable_reassembly 's/if (count >= CCI__REL_UNRELIABLE_REASSEMBLIES)/if (0)/'); $(in_function cci__dgram_buffer_for 's/(in_order ? 0 : early)/0/; s/cci__share(active->rel.buffers_held, left - reserve)/1/')"
 unguarded 'no shares of long writes' writes_that_are_never_completed_do_not_keep_others_from_writing \
-    "$(in_function cci__rel_part 's/!cci__share(rel->part_count, rel->pool->part_free - reserve)/0/')"
+    "$(in_function cci__rel_reassembly 's/!cci__share(rel->reassembly_count, rel->pool->reassembly_free - reserve)/0/')"
 unguarded 'no shares of answers' requests_for_reads_leave_their_share_to_others \
     "$(in_function cci__rma_input_read 's/!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256/table->request_free == 0/')"
 unguarded 'no shares of records' a_peer_that_stops_acknowledging_leaves_records_to_others \

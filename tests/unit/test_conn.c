@@ -711,17 +711,17 @@ static void test_packets_that_are_cut_off_or_of_others_change_nothing(void **sta
                 p.length = CCI__ACCEPT_SIZE;
                 cci_conn_write_header(p.bytes, types[t], 0, c->conn->index, c->conn->token ^ UINT64_C(1) << n, 0, 9);
                 c->table.resets = 0;
-                assert_int_equal(give(c, &p), CCI_CONN_GOT_STRAY);
+                assert_int_equal(give(c, &p), CCI_CONN_GOT_UNMATCHED);
                 assert_int_equal(c->in.answer, is_answered ? CCI__PKT_RESET : 0);
             }
             c->table.resets = CCI__CONN_RESETS; /* so many are answered in a round, and no more */
-            assert_int_equal(give(c, &p), CCI_CONN_GOT_STRAY);
+            assert_int_equal(give(c, &p), CCI_CONN_GOT_UNMATCHED);
             assert_int_equal(c->in.answer, 0);
         }
         assert_memory_equal(before[0], c->conn, ENTRY);
     }
     cci_conn_write_header(p.bytes, 99, 0, side[CLIENT].conn->index, side[CLIENT].conn->token, 0, 0);
-    assert_int_equal(give(&side[CLIENT], &p), CCI_CONN_GOT_STRAY); /* no type of ours */
+    assert_int_equal(give(&side[CLIENT], &p), CCI_CONN_GOT_UNMATCHED); /* no type of ours */
     side[CLIENT].conn->state = CCI_CONN_CONNECTING;
     p = say(&side[SERVER], CCI__PKT_ACCEPT);
     memcpy(before[0], side[CLIENT].conn, ENTRY);
@@ -743,15 +743,15 @@ static void test_a_reset_names_the_connection_by_the_token_that_it_answers(void 
     connect_sides();
     p = say(c, CCI__PKT_CONFIRM);
     cci_conn_end(&s->table, s->conn, now_ns); /* it forgets */
-    assert_int_equal(give(s, &p), CCI_CONN_GOT_STRAY);
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_UNMATCHED);
     assert_int_equal(s->in.answer, CCI__PKT_RESET);
     reset = reply(s, CCI__PKT_RESET);
     p = reset;
     p.bytes[8] ^= 1;
-    assert_int_equal(give(c, &p), CCI_CONN_GOT_STRAY); /* another token */
+    assert_int_equal(give(c, &p), CCI_CONN_GOT_UNMATCHED); /* another token */
     p = reset;
     p.bytes[16] ^= 1;
-    assert_int_equal(give(c, &p), CCI_CONN_GOT_STRAY); /* another index of the sender */
+    assert_int_equal(give(c, &p), CCI_CONN_GOT_UNMATCHED); /* another index of the sender */
     assert_int_equal(give(c, &reset), CCI_CONN_GOT_RESET);
     c->conn->state = CCI_CONN_BROKEN;
     assert_int_equal(give(c, &reset), CCI_CONN_GOT_NOTHING);
@@ -823,8 +823,8 @@ static void test_a_refusal_and_busy_are_for_a_client_that_connects(void **state)
     assert_int_equal(give(c, &reject), CCI_CONN_GOT_REJECT);
     assert_int_equal(c->in.answer, 0);
     c->conn->state = CCI_CONN_OPEN;
-    assert_int_equal(give(c, &reject), CCI_CONN_GOT_STRAY);
-    assert_int_equal(give(c, &busy), CCI_CONN_GOT_STRAY);
+    assert_int_equal(give(c, &reject), CCI_CONN_GOT_UNMATCHED);
+    assert_int_equal(give(c, &busy), CCI_CONN_GOT_UNMATCHED);
 }
 
 static void test_a_close_is_answered_where_it_came_from_and_ends_both_sides(void **state) {
@@ -859,11 +859,11 @@ static void test_a_close_is_answered_where_it_came_from_and_ends_both_sides(void
     assert_int_equal(give(c, &closed), CCI_CONN_GOT_END);
     assert_int_equal(c->in.answer, 0);
     cci_conn_end(&c->table, c->conn, now_ns);
-    assert_int_equal(give(c, &closed), CCI_CONN_GOT_STRAY); /* late: there is nothing to tell */
+    assert_int_equal(give(c, &closed), CCI_CONN_GOT_UNMATCHED); /* late: there is nothing to tell */
     assert_int_equal(c->in.answer, 0);
     cci_conn_end(&s->table, s->conn, now_ns);
     assert_int_equal(s->table.used + c->table.used, 0);
-    assert_int_equal(give(s, &close), CCI_CONN_GOT_STRAY);
+    assert_int_equal(give(s, &close), CCI_CONN_GOT_UNMATCHED);
     assert_int_equal(s->in.answer, CCI__PKT_RESET);
     assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING); /* late */
     assert_int_equal(s->in.answer, 0);
@@ -880,7 +880,7 @@ static void test_both_sides_may_close_at_once_and_a_server_before_it_was_confirm
     cci_conn_begin_close(c->conn);
     cci_conn_begin_close(s->conn);
     p = say(c, CCI__PKT_DATA);
-    assert_int_equal(give(s, &p), CCI_CONN_GOT_STRAY); /* a CLOSE will be repeated: that says all */
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_UNMATCHED); /* a CLOSE will be repeated: that says all */
     assert_int_equal(s->in.answer, 0);
     p = say(c, CCI__PKT_CLOSE);
     assert_int_equal(give(s, &p), CCI_CONN_GOT_END);
@@ -1302,7 +1302,7 @@ static void test_sealed_packets_open_as_they_were_and_otherwise_not_at_all(void 
     assert_int_equal(give_damaged(s, &p), CCI_CONN_GOT_CLOSE);
     confirm = say(s, CCI__PKT_CONFIRM);
     cci_conn_end(&c->table, c->conn, now_ns); /* it knows nothing any more but its secret */
-    assert_int_equal(give(c, &confirm), CCI_CONN_GOT_STRAY);
+    assert_int_equal(give(c, &confirm), CCI_CONN_GOT_UNMATCHED);
     p = reply(c, CCI__PKT_RESET);
     assert_int_equal(p.length, CCI__HEADER_SIZE + CCI__SECRET_SIZE);
     p.bytes[24] ^= 1;
@@ -1327,10 +1327,10 @@ static void test_a_key_that_is_worn_out_seals_no_more(void **state) {
     cci_conn_peer_of(s->conn)->sealed_count = UINT32_MAX; /* the handshake's numbers are all used; there are others for messages */
     p.length = cci_conn_output(&s->table, s->conn, CCI__PKT_CONFIRM, p.bytes);
     assert_false(cci_conn_seal(&s->table, s->conn, 0, p.bytes, &p.length));
-    assert_false(s->conn->flags & CCI__CONN_WORN);
+    assert_false(s->conn->flags & CCI__CONN_KEY_EXHAUSTED);
     p.length = cci_conn_output(&s->table, s->conn, CCI__PKT_DATA, p.bytes);
     assert_false(cci_conn_seal(&s->table, s->conn, CCI__SEAL_NUMBERS, p.bytes, &p.length));
-    assert_true(s->conn->flags & CCI__CONN_WORN);
+    assert_true(s->conn->flags & CCI__CONN_KEY_EXHAUSTED);
     assert_false(cci_conn_seal(&s->table, s->conn, 0, p.bytes, &p.length));
     assert_false(cci_conn_has_listener(s->conn)); /* nobody could be told */
 }

@@ -543,7 +543,7 @@ static void an_endpoint_that_has_just_begun_takes_a_lost_packet_for_chance(void 
     run_until(&sent_count, 1);
     loses_long = 1;
     assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
-    rel = &dconn_of(at_client)->active->rel;
+    rel = &dconn_of(at_client)->hot->rel;
     window = rel->flow.window;
     for (i = 0; i < 8; i++) {
         assert_int_equal(cci_send(at_client, bytes, LONG_DATAGRAM - 100, NULL, 0), CCI_SUCCESS);
@@ -568,8 +568,8 @@ static void an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_no
     run(1);
     assert_int_equal(cci_send(at_client, bytes, 8, NULL, 0), CCI_SUCCESS);
     run_until(&received_count, 1);
-    assert_non_null(dconn_of(at_server)->active);
-    assert_int_equal(dconn_of(at_server)->active->rel.sequence_count, 1); /* the gap is open */
+    assert_non_null(dconn_of(at_server)->hot);
+    assert_int_equal(dconn_of(at_server)->hot->rel.sequence_count, 1); /* the gap is open */
     assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
     loses_long = 0;
     run(1000);
@@ -628,7 +628,7 @@ static void a_keepalive_that_is_switched_off_asks_nothing_any_more(void **state)
     while (sim.now_ns < until_ns)
         serve(client);
     assert_int_equal(keepalive_count, 0);
-    assert_true(!dconn_of(at_client)->active || cci__list_empty(&dconn_of(at_client)->active->rel.flight));
+    assert_true(!dconn_of(at_client)->hot || cci__list_empty(&dconn_of(at_client)->hot->rel.flight));
 }
 
 /* Reads that are under way. */
@@ -691,9 +691,9 @@ static void a_message_longer_than_the_connection_allows_is_dropped(void **state)
     assert_int_equal(at_server->max_send_size, LIMIT);
     assert_int_equal(cci_send(at_client, "x", 1, NULL, 0), CCI_SUCCESS); /* so that both have what an active one has */
     run_until(&sent_count, 1);
-    assert_non_null(dconn_of(at_client)->active);
-    number = (uint32_t)dconn_of(at_client)->active->rel.next_number;
-    sequence = (uint32_t)dconn_of(at_client)->active->rel.next_sequence;
+    assert_non_null(dconn_of(at_client)->hot);
+    number = (uint32_t)dconn_of(at_client)->hot->rel.next_number;
+    sequence = (uint32_t)dconn_of(at_client)->hot->rel.next_sequence;
     pool = &dgram_of(server)->pool;
     assert_int_equal(pool->packets_malformed, 0);
     inject_message(number, CCI__FRAME_MESSAGE, sequence, LIMIT + 1, 0);
@@ -739,8 +739,8 @@ static void a_message_too_long_is_dropped_also_behind_a_frame_of_another_layer(v
     connect_both(CCI_CONN_ATTR_RO);
     assert_int_equal(cci_send(at_client, "x", 1, NULL, 0), CCI_SUCCESS);
     run_until(&sent_count, 1);
-    number = (uint32_t)dconn_of(at_client)->active->rel.next_number;
-    sequence = (uint32_t)dconn_of(at_client)->active->rel.next_sequence;
+    number = (uint32_t)dconn_of(at_client)->hot->rel.next_number;
+    sequence = (uint32_t)dconn_of(at_client)->hot->rel.next_sequence;
     inject_behind_a_read(number, sequence, LIMIT + 8, LIMIT + 8);
     assert_int_equal(received_count, 1);
     assert_int_equal(dgram_of(server)->pool.packets_malformed, 1);
@@ -798,8 +798,8 @@ static void nothing_that_comes_by_multicast_is_answered(void **state) {
         inject_to_group(5, packet, sizeof packet);
     }
     assert_int_equal(sim.sent_count, sent);
-    assert_non_null(dconn_of(at_client)->active); /* the GROUP packet was taken */
-    assert_true(cci__active_idle(dconn_of(at_client)->active));
+    assert_non_null(dconn_of(at_client)->hot); /* the GROUP packet was taken */
+    assert_true(cci__hot_is_idle(dconn_of(at_client)->hot));
 }
 
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
@@ -944,7 +944,7 @@ static void one_connection_more_than_can_have_traffic_gets_enobufs_until_another
     (void)state;
     sim.memory_limit = FEW_BYTES;
     open_both();
-    most = (int)dgram_of(client)->stores[CCI__STORE_ACTIVES].most;
+    most = (int)dgram_of(client)->stores[CCI__STORE_HOT].most;
     assert_in_range(most, 100, FEW);
     for (i = 0; i <= most; i++)
         connect_both(CCI_CONN_ATTR_RO);
@@ -981,7 +981,7 @@ static void read_from_silent(uint32_t send_timeout_us) {
     memset(&reading, 0, sizeof reading);
     sim.memory_limit = FEW_BYTES;
     open_both();
-    reading.most = (int)dgram_of(client)->stores[CCI__STORE_ACTIVES].most;
+    reading.most = (int)dgram_of(client)->stores[CCI__STORE_HOT].most;
     assert_in_range(reading.most, 100, FEW);
     assert_int_equal(cci_set_opt(client, CCI_OPT_ENDPT_SEND_TIMEOUT, &send_timeout_us), CCI_SUCCESS);
     for (i = 0; i < reading.most; i++)
@@ -1036,8 +1036,8 @@ static int parked_with_reads(void) {
 static void all_give_way(void) {
     int i;
     for (i = 0; i < reading.most; i++) {
-        cci__active_t *active = dconn_of(of_client[i])->active;
-        if (active && cci__active_is_silent(active)) (void)cci__dgram_park(dgram_of(client), active);
+        cci__hot_t *active = dconn_of(of_client[i])->hot;
+        if (active && cci__hot_is_silent(active)) (void)cci__dgram_park(dgram_of(client), active);
     }
     assert_true(parked_with_reads() > 20);
 }
@@ -1122,15 +1122,15 @@ static void a_completion_message_that_gave_way_alone_is_counted(void **state) {
         assert_int_equal(cci_rma(at_client, "hi", 2, local, 0, remote, 0, sizeof memory, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
     run(5000);
     assert_in_range(sent_count, 1, 7);
-    assert_int_equal(dconn_of(at_client)->active->op_count, 8 - sent_count);
-    assert_int_equal(cci__dgram_park(dgram_of(client), dconn_of(at_client)->active), 1);
+    assert_int_equal(dconn_of(at_client)->hot->op_count, 8 - sent_count);
+    assert_int_equal(cci__dgram_park(dgram_of(client), dconn_of(at_client)->hot), 1);
     for (i = 0; i < 100000 && sent_count < 8; i++) {
         run(1);
         return_held(held_count);
     }
     assert_int_equal(sent_count, 8);
     assert_int_equal(failed_count, 0);
-    assert_int_equal(dconn_of(at_client)->active->op_count, 0);
+    assert_int_equal(dconn_of(at_client)->hot->op_count, 0);
 }
 
 /* The peer has not heard that its message came, the answer was lost, and its connection gave way. When that has its turn again,
@@ -1142,7 +1142,7 @@ static void an_answer_that_gave_way_acknowledges_what_it_answers(void **state) {
     open_both();
     for (i = 0; i < 2; i++) {
         cci_event_t *event = NULL;
-        cci__active_t *active;
+        cci__hot_t *active;
         connect_both((cci_conn_attribute_t)attributes[i]);
         run(10000);
         received_count = sent_count = 0;
@@ -1153,7 +1153,7 @@ static void an_answer_that_gave_way_acknowledges_what_it_answers(void **state) {
         assert_int_equal(received_count, 1);
         assert_int_equal(cci_send(at_client, "answer", 6, NULL, 0), CCI_SUCCESS);
         serve(client);
-        assert_int_equal(cci__dgram_park(dgram_of(client), dconn_of(at_client)->active), 1);
+        assert_int_equal(cci__dgram_park(dgram_of(client), dconn_of(at_client)->hot), 1);
         sim.loss_per_mille = 0;
         active = cci__dgram_activate(dgram_of(client), dconn_of(at_client));
         assert_non_null(active);
@@ -1411,7 +1411,7 @@ static void congestion_control_that_there_is_not_is_refused_and_a_fixed_window_w
     loses_long = 0;
     while (dgram_of(client)->pool.retransmitted == 0) /* some were lost, and it is known */
         run(1);
-    assert_int_equal(dconn_of(at_client)->active->rel.flow.window, 1u << 30);
+    assert_int_equal(dconn_of(at_client)->hot->rel.flow.window, 1u << 30);
     run_until(&received_count, 300);
     assert_int_equal(failed_count, 0);
 }

@@ -706,7 +706,7 @@ static void a_peer_that_vanished_is_found_out_by_a_probe_without_hot_state(void 
     assert_int_equal(seen.end_status, CCI_ETIMEDOUT);
     assert_true(seen.end_ns - since_ns > 3500 * MS && seen.end_ns - since_ns < 4500 * MS);
     assert_int_equal(of_type[CCI__PKT_CONFIRM], 1 + CCI__CONN_PROBES); /* the first opened the connection */
-    assert_null(dconn_of(at_server)->active);
+    assert_null(dconn_of(at_server)->hot);
 }
 
 static void a_peer_that_was_restarted_is_found_out_by_the_answer_to_a_probe(void **state) {

@@ -485,7 +485,7 @@ static void test_late_and_false(void **state) {
     send_from(CLIENT, 100);
     both_work(500 * MS);
     conn = (cci__dconn_t *)(void *)(uintptr_t)at[CLIENT];
-    candidates = conn->active->path->candidates;
+    candidates = conn->hot->path->candidates;
     assert_int_equal(candidates->told_count, 3);
     assert_true(candidates->search != 0);
     for (i = 0; i < 1000; i++)

@@ -57,7 +57,7 @@ typedef struct side {
     cci_rel_block_t blocks[BLOCKS];
     cci_rel_item_t bulks[BULKS];
     cci_rel_sent_t records[RECORDS];
-    cci_rel_part_t parts[PARTS];
+    cci_rel_reassembly_t parts[PARTS];
     cci_rel_numbers_t numbers;
     cci_rel_gaps_t gaps[PARTS + 1];
     uint8_t *bytes;
@@ -279,7 +279,7 @@ static void sink_broken(void *user, int status) {
     cci_rel_abort(&s->rel, status);
 }
 
-static const cci_rel_sink_t sink = {sink_keep,  sink_drop,     sink_assemble, sink_deliver, sink_place, sink_readable,
+static const cci_rel_callbacks_t sink = {sink_keep,  sink_drop,     sink_assemble, sink_deliver, sink_place, sink_readable,
                                     sink_complete, sink_start, sink_frame,    sink_broken};
 
 /* ---- the world --------------------------------------------------------------------------------------------------- */
@@ -340,7 +340,7 @@ static void assert_pools_full(const side_t *s, uint32_t blocks, uint32_t bulks, 
     assert_int_equal(list_length(&s->pool.blocks), blocks);
     assert_int_equal(list_length(&s->pool.bulks), bulks);
     assert_int_equal(list_length(&s->pool.records), records);
-    assert_int_equal(list_length(&s->pool.parts), parts);
+    assert_int_equal(list_length(&s->pool.reassemblies), parts);
     assert_int_equal(list_length(&s->pool.large), blocks);
     assert_int_equal(list_length(&s->pool.gaps), PARTS + 1);
     assert_int_equal(s->pool.gap_free, PARTS + 1);
@@ -428,7 +428,7 @@ static void transmit(side_t *s, const cci_rel_packet_t *packet) {
         if (packet->body_length > 0) assert_ptr_equal(packet->head + packet->head_length, packet->body);
         used = CCI__SLOT_HEAD + cci__load16(packet->head + CCI_REL_HEADER + 2);
         assert_int_equal(packet->head[CCI_REL_HEADER], CCI__FRAME_FRAGMENT);
-        assert_true(used <= length + packet->pad_length && length <= CCI__SLOT_HEAD + packet->sent->item->even);
+        assert_true(used <= length + packet->pad_length && length <= CCI__SLOT_HEAD + packet->sent->item->fragment_size);
         for (; used < length + packet->pad_length; used++) assert_int_equal(packet->head[used], 0);
         w->in_place++;
     }
@@ -529,7 +529,7 @@ static int lend_message(side_t *s, const uint8_t *bytes, uint32_t length) {
     op->lent = malloc(length);
     assert_non_null(op->lent);
     memcpy(op->lent, bytes, length);
-    status = cci_rel_lend(&s->rel, op->lent, length, &op->rel, s->world->now_ns);
+    status = cci_rel_send_zero_copy(&s->rel, op->lent, length, &op->rel, s->world->now_ns);
     if (status == CCI_SUCCESS) {
         s->sent++;
     } else {
@@ -547,7 +547,7 @@ static int send_message(side_t *s, uint32_t length) {
     message_fill(bytes, s->sent, length);
     data.iov_base = bytes;
     data.iov_len = length;
-    if (length >= CCI_REL_LENT_MIN && chance(s->world, 2)) return lend_message(s, bytes, length);
+    if (length >= CCI_REL_ZERO_COPY_MIN && chance(s->world, 2)) return lend_message(s, bytes, length);
     status = cci_rel_send(&s->rel, &data, 1, length, &op->rel, s->world->now_ns);
     if (status == CCI_SUCCESS) s->sent++;
     return status;
@@ -696,7 +696,7 @@ static void test_a_lent_message_travels_from_where_it_is(void **state) {
         memset(&packet, 0, sizeof packet);
         packet.head = w->head;
         message_fill(bytes, 0, sizeof bytes);
-        assert_int_equal(cci_rel_lend(&s->rel, bytes, sizeof bytes, &op->rel, w->now_ns), CCI_SUCCESS);
+        assert_int_equal(cci_rel_send_zero_copy(&s->rel, bytes, sizeof bytes, &op->rel, w->now_ns), CCI_SUCCESS);
         s->sent++;
         while (cci_rel_output(&s->rel, &packet, 1, w->now_ns)) {
             if (packet.sent && !packet.sent->is_probe) {
@@ -1875,7 +1875,7 @@ static void test_a_message_that_comes_whole_and_in_pieces_leaves_nothing_behind(
         w->flying_count = 0;
         w->path_mtu = 1300;
         while (w->side[0].rel.mtu > 1200) step(w);
-        while (list_length(&w->side[1].rel.parts) == 0) step(w); /* the first piece */
+        while (list_length(&w->side[1].rel.reassemblies) == 0) step(w); /* the first piece */
         (void)cci_rel_input(&w->side[1].rel, whole->data, whole->length, number, whole, w->now_ns);
         buf_drop(whole);
         if (!run_until_idle(w, 5000 * MS)) fail_msg("never idle: a part is left behind");
@@ -2595,7 +2595,7 @@ static void test_a_packet_of_too_many_pieces_is_malformed(void **state) {
         }
         (void)feed(w, &w->side[1], frames, pieces * 24, 0);
         assert_int_equal(w->side[1].pool.packets_malformed, pieces > CCI__REL_PIECES);
-        assert_int_equal(list_length(&w->side[1].rel.parts), CCI__REL_PIECES);
+        assert_int_equal(list_length(&w->side[1].rel.reassemblies), CCI__REL_PIECES);
         world_end(w);
     }
 }

@@ -216,10 +216,10 @@ static uint64_t earliest_ns(const side_t *side) {
     uint32_t i;
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(&ep->base.conns, i);
-        if (conn->active) {
-            at = cci__min64(at, cci_rel_deadline(&conn->active->rel));
-            if (conn->active->reader)
-                at = cci__min64(at, cci_rma_deadline(conn->active->reader));
+        if (conn->hot) {
+            at = cci__min64(at, cci_rel_deadline(&conn->hot->rel));
+            if (conn->hot->reader)
+                at = cci__min64(at, cci_rma_deadline(conn->hot->reader));
         }
         if (conn->conn.state != CCI_CONN_FREE && (conn->conn.state != CCI_CONN_OPEN || conn->conn.step.confirming || conn->conn.keepalive_us))
             at = cci__min64(at, conn->conn.deadline_ns);

@@ -471,8 +471,8 @@ static void test_pause(void **state) {
     until_received(SERVER, 200);
     before = connection_stats(CLIENT);
     assert_true(before.is_active == 1);
-    cci__dgram_take_active(dgram_of(CLIENT), dconn_of(CLIENT)->active);
-    cci__dgram_take_active(dgram_of(SERVER), dconn_of(SERVER)->active);
+    cci__dgram_take_hot(dgram_of(CLIENT), dconn_of(CLIENT)->hot);
+    cci__dgram_take_hot(dgram_of(SERVER), dconn_of(SERVER)->hot);
     after = connection_stats(CLIENT);
     assert_true(after.is_active == 0 && after.congestion_window == 0);
     assert_true(after.messages_sent == before.messages_sent && after.bytes_sent == before.bytes_sent);
