@@ -5597,6 +5597,31 @@ TEST(timeout_breaks, ANYWHERE, "[4.4.3.1] when a message can't be delivered in t
     }
 }
 
+TEST(timeout_disconnects, ANYWHERE, "[SCI_CB_LOST] CCI_EVENT_DISCONNECT with CCI_ETIMEDOUT, once, when the peer has fallen silent") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(attributes[i]);
+        cci_event_t *event;
+        ask_for_ends(pair.a);
+        set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+        silence(pair.b);
+        assert_int_equal(cci_send(pair.ac, "hello?", 6, as_context(1), 0), CCI_SUCCESS);
+        event = await(pair.a, CCI_EVENT_DISCONNECT);
+        assert_int_equal(event->disconnect.status, CCI_ETIMEDOUT);
+        assert_ptr_equal(event->disconnect.connection, pair.ac);
+        assert_ptr_equal(event->disconnect.context, pair.ac->context);
+        drop(event);
+        assert_int_equal(count_of(pair.a, CCI_EVENT_SEND), 1); /* it came before */
+        await_send(pair.a, pair.ac, as_context(1), CCI_ETIMEDOUT);
+        elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+        assert_true(is_quiet(pair.a));
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
 TEST(rma_disconnected, ANYWHERE, "[4.7.2.5] an RMA to a peer that disconnected fails with CCI_ERR_DISCONNECTED") {
     static const int flags[2] = {CCI_FLAG_WRITE, CCI_FLAG_READ};
     int i;
@@ -5794,6 +5819,35 @@ TEST(device_dead, ON_SIM, "[4.5.2.8] what is pending when the device is gone for
     assert_int_equal(pair.a->count + pair.b->count, 0); /* told once */
     assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
     assert_int_equal(cci_disconnect(unreliable.ac), CCI_SUCCESS);
+}
+
+TEST(device_dead_disconnects, ON_SIM,
+     "[SCI_CB_LOST] CCI_EVENT_DISCONNECT with CCI_ERR_DEVICE_DEAD comes of each reliable connection behind what was pending") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO), unordered = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RU);
+    cci_event_t *event;
+    int i, seen = 0;
+    (void)state;
+    ask_for_ends(pair.a);
+    send_patiently(pair.ac, "pending", 7, 1, 0);
+    sim_set_up(0, -1);
+    for (i = 0; i < 2; i++) {
+        event = await(pair.a, CCI_EVENT_DISCONNECT);
+        assert_int_equal(event->disconnect.status, CCI_ERR_DEVICE_DEAD);
+        assert_ptr_equal(event->disconnect.context, event->disconnect.connection->context);
+        seen |= event->disconnect.connection == pair.ac ? 1 : event->disconnect.connection == unordered.ac ? 2 : 0;
+        drop(event);
+        if (seen == 1 && i == 0) {
+            assert_int_equal(count_of(pair.a, CCI_EVENT_SEND), 1); /* it came before */
+        }
+    }
+    assert_int_equal(seen, 3);
+    await_send(pair.a, pair.ac, as_context(1), CCI_ERR_DEVICE_DEAD);
+    drop(await(pair.a, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+    elapse(60 * SECOND_NS);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_DISCONNECT), 0); /* each once */
+    assert_int_equal(count_of(pair.b, CCI_EVENT_DISCONNECT), 0); /* it has not asked */
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(unordered.ac), CCI_SUCCESS);
 }
 
 static int poll_fd(int fd, int timeout_ms) {

@@ -30,6 +30,7 @@ conformance_steps() {
     step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance $suite sisci-vendor
     step conformance-sisci-vendor-raced adapted raced -fsanitize=thread conformance $suite sisci-vendor thread
     patience=300
+    step extensions counted sh tests/conformance/extensions.sh
     step field plain field tests/conformance/field.c
     step field-portable portable field tests/conformance/field.c
     step field-sanitized sanitized field tests/conformance/field.c
