@@ -103,12 +103,14 @@ prove:
 
 FIRMWARE_CC = arm-none-eabi-gcc
 FIRMWARE_CFLAGS = -mcpu=cortex-m3 -mthumb -Os -std=gnu99 -DNDEBUG -Wall -Wextra -ffunction-sections -fdata-sections -ffreestanding
-FIRMWARE = build/firmware.elf build/firmware-small.elf build/firmware-ethernet.elf build/firmware-ethernet-m4.elf
+FIRMWARE = build/firmware.elf build/firmware-small.elf build/firmware-ethernet.elf build/firmware-ethernet-m4.elf \
+	build/firmware-m33.elf
 firmware: $(FIRMWARE) build/firmware-host
 
 build/firmware-small.elf: FIRMWARE_BOARD = -DBOARD_SMALL
 build/firmware-ethernet.elf: FIRMWARE_BOARD = -DBOARD_ETHERNET
 build/firmware-ethernet-m4.elf: FIRMWARE_BOARD = -DBOARD_ETHERNET -mcpu=cortex-m4
+build/firmware-m33.elf: FIRMWARE_BOARD = -DBOARD_M33 -mcpu=cortex-m33 -Wl,--defsym=flash_begin=0x10000000,--defsym=ram_begin=0x38000000
 $(FIRMWARE): examples/firmware/firmware.c $(wildcard examples/firmware/*.h) examples/firmware/firmware.ld cci.h | build
 	$(FIRMWARE_CC) $(FIRMWARE_CFLAGS) $(FIRMWARE_BOARD) -nostartfiles -Wl,--gc-sections -T examples/firmware/firmware.ld -I. -o $@ $<
 

@@ -81,7 +81,7 @@ static void start_link(void) {
     phy_write(30, 0x10);                       /* an interrupt when the cable is pulled out */
     phy_write(0, 0x1200);                      /* speed and duplex are negotiated */
     mac_write(1, 1u << 20 | 1u << 3 | 1u << 2); /* full duplex, both directions */
-    INTERRUPT_ENABLE = 1u << 13;
+    enable_interrupt(13);
 }
 
 /* Has something come that nobody has looked at? Interrupts are held back meanwhile; what comes from now on makes one. */

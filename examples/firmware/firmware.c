@@ -1,4 +1,4 @@
-/* firmware.c - CCI on bare metal: a Cortex-M3 or M4 (QEMU's mps2-an385 and -an386), at a serial line or at Ethernet.
+/* firmware.c - CCI on bare metal: a Cortex-M3, M4 or M33 (QEMU's mps2-an385, -an386 and -an505), at a serial line or at Ethernet.
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * It accepts whoever connects, gives the handles of two blocks of its memory, and echoes messages, while the peer reads and writes
@@ -35,51 +35,30 @@
 /* ---- BOARD: registers and interrupts ----------------------------------------------------------------------------------- */
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
-#define INTERRUPT_ENABLE REGISTER(0xE000E100)
-#define CLOCK 0x40000000 /* two timers, which count down: one always, the other to the next alarm */
-#define ALARM 0x40001000
-#define TIMER_CONTROL(timer) REGISTER(timer)
-#define TIMER_VALUE(timer) REGISTER((timer) + 4)
-#define TIMER_RELOAD(timer) REGISTER((timer) + 8)
-#define TIMER_INTERRUPT(timer) REGISTER((timer) + 12)
-#define CLOCK_HZ 25000000u
 
 static volatile uint32_t clock_overflows, alarms;
 static uint32_t unplugs; /* how often the cable was pulled out, where the link can tell */
-
-static void on_clock(void) {
-    TIMER_INTERRUPT(CLOCK) = 1;
-    clock_overflows++;
-}
-
-static void on_alarm(void) {
-    TIMER_CONTROL(ALARM) = 0;
-    TIMER_INTERRUPT(ALARM) = 1;
-    alarms++;
-}
 
 static void on_fault(void) {
     for (;;) {
     }
 }
 
-static void start_timer(uint32_t timer, uint32_t ticks) {
-    TIMER_CONTROL(timer) = 0;
-    TIMER_INTERRUPT(timer) = 1;
-    TIMER_RELOAD(timer) = ticks;
-    TIMER_VALUE(timer) = ticks;
-    TIMER_CONTROL(timer) = 9; /* on, with its interrupt, at the processor's clock */
+static void enable_interrupt(uint32_t number) {
+    REGISTER(0xE000E100 + number / 32 * 4) = 1u << number % 32;
 }
 
-/* The timer overflows after 172 s and counts that in its interrupt: both are read again until no overflow came in between.
+#include "mps2.h"
+
+/* The timer overflows after minutes and counts that in its interrupt: both are read again until no overflow came in between.
  * Nanoseconds in 64 bits last for 584 years. */
 static uint64_t clock_ns(void) {
     uint32_t overflows, value;
     do {
         overflows = clock_overflows;
-        value = TIMER_VALUE(CLOCK);
+        value = clock_value();
     } while (overflows != clock_overflows);
-    return (((uint64_t)overflows << 32) + (UINT32_MAX - value)) * (1000000000u / CLOCK_HZ);
+    return (((uint64_t)overflows << 32) + value) * (1000000000u / CLOCK_HZ);
 }
 
 static uint64_t link_now(void *link) {
@@ -109,11 +88,10 @@ static void reset(void) {
 typedef void (*handler_t)(void);
 __attribute__((used, section(".vectors"))) static const handler_t vectors[] = {
     (handler_t)(uintptr_t)stack_top, reset, on_fault, on_fault, on_fault, on_fault, on_fault,
-    [11] = on_fault, [12] = on_fault, [14] = on_fault, [15] = on_fault, [24] = on_clock, [25] = on_alarm, LINK_VECTORS};
+    [11] = on_fault, [12] = on_fault, [14] = on_fault, [15] = on_fault, CLOCK_VECTORS, LINK_VECTORS};
 
 static void start_board(void) {
-    start_timer(CLOCK, UINT32_MAX);
-    INTERRUPT_ENABLE = 0x300;
+    start_clock();
     start_link();
 }
 
@@ -124,12 +102,12 @@ static uint32_t sleep_for(uint64_t ns) {
     const uint32_t before = alarms;
     uint32_t sleeps;
     if (ticks == 0) return 0;
-    start_timer(ALARM, ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX); /* after 172 s it looks what there is to wait for */
+    start_alarm(ticks < MOST_TICKS ? (uint32_t)ticks : MOST_TICKS); /* after minutes it looks what there is to wait for */
     __asm__ volatile("cpsid i" ::: "memory");
     sleeps = !link_has_input() && alarms == before;
     if (sleeps) __asm__ volatile("wfi");
     __asm__ volatile("cpsie i" ::: "memory");
-    TIMER_CONTROL(ALARM) = 0;
+    stop_alarm();
     return sleeps;
 }
 

@@ -1,15 +1,9 @@
-/* serial.h - datagrams on a serial line, UART 0 of QEMU's mps2-an385: the link of firmware.c, included there.
+/* serial.h - datagrams on a serial line, by the UART of the board's header: the link of firmware.c, included there.
  * SPDX-License-Identifier: MIT OR Unlicense
  */
 #include "slip.h"
 
-/* ---- BOARD: the UART ------------------------------------------------------------------------------------------------------- */
-
-#define UART_DATA REGISTER(0x40004000)
-#define UART_STATE REGISTER(0x40004004) /* 1: the transmitter is full, 2: a byte has come */
-#define UART_CONTROL REGISTER(0x40004008)
-#define UART_INTERRUPT REGISTER(0x4000400C)
-#define UART_DIVIDER REGISTER(0x40004010)
+/* ---- rings, between the UART's interrupts and the program ------------------------------------------------------------------- */
 
 /* A ring with one writer and one reader: one is an interrupt, the other the program. Neither ever waits. */
 #define RING_SIZE 2048u
@@ -21,33 +15,16 @@ typedef struct ring {
 static ring_t received, to_send;
 
 static void feed_transmitter(void) {
-    while (to_send.read != to_send.written && !(UART_STATE & 1)) {
-        UART_DATA = to_send.bytes[to_send.read % RING_SIZE];
+    while (to_send.read != to_send.written && !uart_is_full()) {
+        uart_put(to_send.bytes[to_send.read % RING_SIZE]);
         to_send.read++;
     }
 }
 
-static void on_byte(void) {
-    UART_INTERRUPT = 2;
-    while (UART_STATE & 2) {
-        uint8_t byte = (uint8_t)UART_DATA;
-        if (received.written - received.read == RING_SIZE) continue; /* a full ring: the peer repeats what was lost */
-        received.bytes[received.written % RING_SIZE] = byte;
-        received.written++;
-    }
-}
-
-static void on_sent(void) {
-    UART_INTERRUPT = 1;
-    feed_transmitter();
-}
-
-#define LINK_VECTORS [16] = on_byte, [17] = on_sent
-
-static void start_link(void) {
-    UART_DIVIDER = CLOCK_HZ / 115200;
-    UART_CONTROL = 15; /* both directions, with interrupts */
-    INTERRUPT_ENABLE = 3;
+static void take_byte(uint8_t byte) {
+    if (received.written - received.read == RING_SIZE) return; /* a full ring: the peer repeats what was lost */
+    received.bytes[received.written % RING_SIZE] = byte;
+    received.written++;
 }
 
 /* Has something come that nobody has looked at? Interrupts are held back meanwhile. */

@@ -15,7 +15,7 @@
 
 #include "tests/soak/soak_tiny.h"
 
-extern const struct profile full_profile, tiny_profile, bare_profile;
+extern const struct profile full_profile, tiny_profile, bare_profile, small_profile;
 
 #define QUEUE 128u
 #define MS UINT64_C(1000000)
@@ -336,6 +336,7 @@ static void run_seed(void) {
     loss = repeat = change = late = 0;
     for (i = 0; i < NODES; i++) {
         profiles[i] = i < 2 ? all[i ^ (seed & 1)] : all[tiny_below(3)];
+        if ((seed & 4) && i < 2 && profiles[i] == &full_profile) profiles[i] = &small_profile; /* with a full one beside it, or none */
         nodes[i] = profiles[i]->open(i, ++incarnations);
     }
     steps = 50 + tiny_below(300);

@@ -46,23 +46,25 @@ soak_sisci() {
     done
 }
 
-# The smallest engine (CCI_TINY), with and without RMA, against the full one. A failing seed is printed.
+# The smallest engine (CCI_TINY), with and without RMA, against the full one and the same with small tables (CCI_SMALL). A failing seed is printed.
 soak_tiny() {
     flags='-g -O1'
     # shellcheck disable=SC2086
     ! works $sanitizers || flags="-g -O1 $sanitizers"
-    for profile in full tiny bare; do
+    for profile in full tiny bare small; do
         case $profile in
         full) macros='' ;;
         tiny) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300' ;;
         bare) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_TINY_RECEIVES=2 -DCCI_NO_RMA' ;;
+        small) macros=-DCCI_SMALL ;;
         esac
         # shellcheck disable=SC2086
         "$cc" -std=gnu11 $flags -I. "-DSIDE=${profile}_profile" "-DPROFILE=\"$profile\"" $macros -c -o "$out/tiny-$profile.o" \
             tests/soak/soak_tiny_end.c || { fail "soak_tiny_end.c does not compile: $macros" && return; }
     done
     # shellcheck disable=SC2086
-    "$cc" -std=gnu11 $flags -I. -o "$out/soak_tiny" tests/soak/soak_tiny.c "$out/tiny-full.o" "$out/tiny-tiny.o" "$out/tiny-bare.o" ||
+    "$cc" -std=gnu11 $flags -I. -o "$out/soak_tiny" tests/soak/soak_tiny.c "$out/tiny-full.o" "$out/tiny-tiny.o" "$out/tiny-bare.o" \
+        "$out/tiny-small.o" ||
         { fail 'soak_tiny.c does not compile' && return; }
     check 'the known seeds' within 200 "$out/soak_tiny" --first 1 --seeds 250
     check 'messages behind a write when a connection ends' within 200 "$out/soak_tiny" --first 1018 --seeds 1

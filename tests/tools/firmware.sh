@@ -23,9 +23,10 @@ firmware_serves() {
     check "$1: no echoes after several have died" within 120 build/firmware-host "$2" 50
     check "$1 does not sleep" within 120 build/firmware-host "$2" 100 rest
 }
+# ELF MACHINE
 firmware_in_emulator() {
     rm -f "$out/uart"
-    timeout 600 qemu-system-arm -M mps2-an385 -nographic -monitor none -serial "unix:$out/uart,server=on,wait=off" \
+    timeout 600 qemu-system-arm -M "$2" -nographic -monitor none -serial "unix:$out/uart,server=on,wait=off" \
         -kernel "build/$1.elf" >"$out/qemu.txt" 2>&1 &
     emulator=$!
     tries=0
@@ -82,8 +83,9 @@ firmware_builds() {
 firmware_at_line() {
     firmware_builds || return
     arm-none-eabi-size build/firmware*.elf
-    firmware_in_emulator firmware
-    firmware_in_emulator firmware-small
+    firmware_in_emulator firmware mps2-an385
+    firmware_in_emulator firmware-small mps2-an385
+    firmware_in_emulator firmware-m33 mps2-an505
 }
 firmware_on_network() {
     firmware_builds || return
