@@ -12,7 +12,7 @@ set -eu
 packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev python3 tcpdump tshark musl-tools tcc
     libibverbs-dev gcc-aarch64-linux-gnu clang-format clang-tidy cppcheck shellcheck pyflakes3
     cmake pkgconf meson ninja-build mandoc debhelper lintian abigail-tools valgrind
-    pmccabe'
+    pmccabe rsync netcat-openbsd'
 # Compilers for small machines, and an emulator of a board: tests of firmware are left out where a system does not have them.
 firmware='gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-arm
     gcc-avr avr-libc simavr gcc-xtensa-lx106'

@@ -31,6 +31,7 @@ tools_steps() {
     step readme readme
     step pages pages
     step demo demo
+    step copying copying
     step secret secret
     step copies copies
     step advice advice

@@ -115,3 +115,18 @@ pages() {
 demo() {
     check 'make demo failed' locked within 120 make CC="$cc" demo
 }
+
+# The comparison of cci_cp with other programs, small: each has a ratio or says what is missing; one that fails is told.
+copying() {
+    [ "$(uname -s)" = Linux ] || { skip 'the comparison of copies needs Linux' && return; }
+    check 'bench_copy.sh failed' locked within 120 sh tests/bench/bench_copy.sh -r 1 -m 4 >"$out/copying.txt"
+    for program in rsync scp nc; do
+        if grep -q "^$program  *skipped: " "$out/copying.txt"; then skip "$program: what it needs is missing"
+        else check "$program has no ratio" grep -Eq "^$program  *[0-9]+\.[0-9]+ \(" "$out/copying.txt"
+        fi
+    done
+    mkdir -p "$out/broken" && printf '#!/bin/sh\nexit 1\n' >"$out/broken/rsync" && chmod +x "$out/broken/rsync"
+    (PATH=$out/broken:$PATH locked within 120 sh tests/bench/bench_copy.sh -r 1 -m 4 >/dev/null 2>"$out/copying.err")
+    check 'an rsync that fails is not told' [ $? -eq 1 ]
+    check 'it does not say which program' grep -q 'bench_copy: rsync did not begin' "$out/copying.err"
+}
