@@ -110,7 +110,8 @@
  * registration, an event of one is no other's. The kernel takes each packet to the endpoint of its connection, also
  * when the peer's address changes. Endpoints may come and go at any time, and processes may be killed: the connections
  * of the others go on. The connections of one that is gone end by their time-outs, or earlier when a new endpoint takes
- * its place.
+ * its place. A call of cci_connect() makes one CCI_EVENT_CONNECT_REQUEST. While endpoints come or go, for some 10 ms,
+ * it may make one on each of two: the client takes the first answer, and the other's CCI_EVENT_ACCEPT tells a failure.
  *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call
  * the library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed
  * over, which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait.
@@ -517,6 +518,12 @@ typedef struct cci__udp_share {
     uint64_t patience_ns;                   /* ... and how long the next waits                        */
     uint64_t handed_over;                   /* buffers that were another's                            */
     uint64_t unclaimed;                     /* ... and those for members that are gone, or full       */
+    uint64_t listed_ns;                     /* when `living` was made; 0: it is out of date               */
+    uint64_t pause_ns;                      /* from one list to the next, if no request comes             */
+    uint32_t living_count;                  /* members in the list, ...                                   */
+    uint32_t unknown_count;                 /* ... and those of them from which no mail has come yet      */
+    uint8_t living[CCI__UDP_MEMBERS];       /* the members' numbers, in order                             */
+    uint8_t known[CCI__UDP_MEMBERS];        /* mail came from it: it is of this user                      */
     uint16_t position[2][CCI__UDP_MEMBERS]; /* per slot and member, of its socket, plus 1; 0: not known */
     uint8_t seen[2][CCI__UDP_MEMBERS];      /* it was told in this round */
 } cci__udp_share;
@@ -2394,11 +2401,16 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
  *
  * Several endpoints, the members, have one address. The kernel gives a datagram to the socket at some position among
  * theirs; a program of its packet filter, which any member may replace, reads the member's number from the upper 8 bits
- * of the receiver's index and returns the position of that member's socket. A request goes to the position that its
- * token says, modulo the number of members, so that repeats and pieces of a request reach the same member. What else
- * names no receiver, and what names a position that is not known, goes where the kernel's hash of both addresses says.
+ * of the receiver's index and returns the position of that member's socket. A request is for the member whose place in
+ * the list of living members, ordered by number, is the request's token modulo the length of the list, so that repeats
+ * and pieces of a request reach the same member. What else names no receiver, and what is for a member whose position
+ * is not known, goes where the kernel's hash of both addresses says.
  *
- * The number of members is that of mailboxes. When it is too large for a moment, some requests go by the kernel's hash.
+ * The kernel looks at the first datagram alone of several that travel as one (GSO, GRO). Whoever gets the others hands
+ * them over, requests as well: by its own list of living members, which is at most 10 ms old. A member lives while its
+ * mailbox exists, and gets requests as mail once some has come from it: mail of another user does not count. Whoever
+ * gets a request as mail keeps it, so that it is handed over at most once, also while two lists differ because a member
+ * has just come or gone. Where the kernel takes no program, requests stay where its hash takes them.
  *
  * Each member has a mailbox: a Unix socket with an abstract name of interface, port and member. So no number is taken
  * twice, and the name ends with its process, however that ends. What a member receives for another it sends to that
@@ -2421,6 +2433,7 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
 #define CCI__UDP_PROBES 8u                    /* positions that are asked for at a time */
 #define CCI__UDP_PATIENCE_NS 10000000u        /* from one measurement to the next, ...           */
 #define CCI__UDP_MOST_PATIENCE_NS 5000000000u /* ... doubling while nothing new is found         */
+#define CCI__UDP_LISTED_NS 10000000u          /* a list of living members is used that long      */
 
 #if CCI__UDP_LINUX
 
@@ -2428,11 +2441,12 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
 typedef struct cci__udp_mail {
     uint8_t kind, sender;
     uint8_t slot, position; /* POSITION: which socket of the sender is where; PACKETS: position is their codepoint */
-    uint32_t number;        /* POSITION: the round; PACKETS: bytes of each but the last */
+    uint32_t number;        /* POSITION: the round; PACKETS: bytes of each but the last; LEFT: 1: another measures;
+                               JOINED: 1: an answer to one */
     cci_link_addr_t from;   /* PACKETS: where they came from */
 } cci__udp_mail;
 
-enum { CCI__UDP_MAIL_PACKETS = 1, CCI__UDP_MAIL_POSITION, CCI__UDP_MAIL_LEFT };
+enum { CCI__UDP_MAIL_PACKETS = 1, CCI__UDP_MAIL_POSITION, CCI__UDP_MAIL_LEFT, CCI__UDP_MAIL_JOINED };
 
 typedef struct cci__udp_filter { /* the kernel's struct sock_filter */
     uint16_t code;
@@ -2440,7 +2454,7 @@ typedef struct cci__udp_filter { /* the kernel's struct sock_filter */
     uint32_t k;
 } cci__udp_filter;
 
-#define CCI__UDP_FILTERS (18u + 2u * CCI__UDP_MEMBERS)
+#define CCI__UDP_FILTERS (19u + 4u * CCI__UDP_MEMBERS)
 
 static socklen_t cci__udp_mailbox(const cci__udp_link *l, uint32_t member, struct sockaddr_un *a) {
     int length;
@@ -2451,23 +2465,34 @@ static socklen_t cci__udp_mailbox(const cci__udp_link *l, uint32_t member, struc
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-/* Sends mail to a member; 0 when it is gone, or has too much. */
-static int cci__udp_send_mail(cci__udp_link *l, uint32_t member, const cci__udp_mail *mail, const uint8_t *bytes,
-                              uint32_t length) {
+/* Sends mail in pieces to a member; 0 when it is gone, or has too much. */
+static int cci__udp_send_pieces(cci__udp_link *l, uint32_t member, struct iovec *piece, uint32_t count) {
     struct sockaddr_un to;
-    struct iovec piece[2];
     struct msghdr h;
     memset(&h, 0, sizeof h);
-    piece[0].iov_base = (void *)(uintptr_t)mail; /* sendmsg only reads */
-    piece[0].iov_len = sizeof *mail;
-    piece[1].iov_base = (void *)(uintptr_t)bytes;
-    piece[1].iov_len = length;
     h.msg_namelen = cci__udp_mailbox(l, member, &to);
     h.msg_name = &to;
     h.msg_iov = piece;
-    h.msg_iovlen = 2;
+    h.msg_iovlen = count;
     l->system_calls++;
     return sendmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0) >= 0;
+}
+
+static int cci__udp_send_mail(cci__udp_link *l, uint32_t member, const cci__udp_mail *mail) {
+    struct iovec piece;
+    piece.iov_base = (void *)(uintptr_t)mail; /* sendmsg only reads */
+    piece.iov_len = sizeof *mail;
+    return cci__udp_send_pieces(l, member, &piece, 1);
+}
+
+/* Tells a member that this one is there; it answers with the same, if that is not an answer. */
+static void cci__udp_greet(cci__udp_link *l, uint32_t member, uint32_t is_answer) {
+    cci__udp_mail mail;
+    memset(&mail, 0, sizeof mail);
+    mail.kind = CCI__UDP_MAIL_JOINED;
+    mail.sender = (uint8_t)l->share.member;
+    mail.number = is_answer;
+    cci__udp_send_mail(l, member, &mail);
 }
 
 /* ---- steering ---- */
@@ -2481,22 +2506,43 @@ static uint32_t cci__udp_add_filter(cci__udp_filter *at, uint32_t n, uint16_t co
     return n + 1;
 }
 
-/* How many mailboxes there are. Connecting tells it, and disturbs nobody. */
-static uint32_t cci__udp_count_members(const cci__udp_link *l) {
+/* Lists the members that live: those whose mailbox exists. Connecting tells it, and disturbs nobody. One from which no
+ * mail has come yet is asked for some: it may be of another user. Without a socket the list stays as it is. */
+static void cci__udp_list_members(cci__udp_link *l) {
+    cci__udp_share *s = &l->share;
     struct sockaddr_un a;
-    uint32_t member, count = 0;
+    uint32_t member;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    for (member = 0; fd >= 0 && member < CCI__UDP_MEMBERS; member++) {
+    if (fd < 0) return;
+    s->listed_ns = cci__udp_now(l);
+    s->living_count = s->unknown_count = 0;
+    for (member = 0; member < CCI__UDP_MEMBERS; member++) {
         socklen_t size = cci__udp_mailbox(l, member, &a);
-        count += connect(fd, (const struct sockaddr *)(const void *)&a, size) == 0;
+        if (member == s->member || connect(fd, (const struct sockaddr *)(const void *)&a, size) == 0) {
+            s->living[s->living_count++] = (uint8_t)member;
+            if (s->known[member]) continue;
+            s->unknown_count++;
+            cci__udp_greet(l, member, 0);
+        } else if (s->known[member]) {
+            s->known[member] = 0;
+            s->astray = 1; /* sockets have other positions now */
+        }
     }
-    if (fd >= 0) close(fd);
-    return count > 0 ? count : 1;
+    close(fd);
+}
+
+/* Adds to a program: when the accumulator is `number`, the position of a member, if it is known, is the result. */
+static uint32_t cci__udp_add_position(const cci__udp_link *l, int slot, uint32_t number, uint32_t member,
+                                      cci__udp_filter *f, uint32_t n) {
+    enum { EQUAL = 0x15, RETURN = 0x06 };
+    if (l->share.position[slot][member] == 0) return n;
+    n = cci__udp_add_filter(f, n, EQUAL, number, 0, 1);
+    return cci__udp_add_filter(f, n, RETURN, l->share.position[slot][member] - 1u, 0, 0);
 }
 
 /* The program for the sockets of one slot; returns its instructions. It sees what is behind the UDP header. A position
  * that does not exist leaves the choice to the kernel's hash. */
-static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, uint32_t members, cci__udp_filter *f) {
+static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, cci__udp_filter *f) {
     enum {
         LENGTH = 0x80,
         WORD = 0x20,
@@ -2504,11 +2550,13 @@ static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, uint32_t
         MODULO = 0x94,
         AT_LEAST = 0x35,
         EQUAL = 0x15,
+        JUMP = 0x05,
         RETURN = 0x06,
         RETURN_IT = 0x16
     };
     const uint32_t hash = 0xffffffffu;
-    uint32_t n = 0, member;
+    const cci__udp_share *s = &l->share;
+    uint32_t n = 0, i, jump;
     n = cci__udp_add_filter(f, n, LENGTH, 0, 0, 0);
     n = cci__udp_add_filter(f, n, AT_LEAST, CCI_PACKET_HEADER, 1, 0);
     n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
@@ -2519,19 +2567,18 @@ static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, uint32_t
     n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_VERSION, 1, 0);
     n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
     n = cci__udp_add_filter(f, n, BYTE, 1, 0, 0);
-    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_REQUEST, 0, 3);
+    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_REQUEST, 1, 0);
+    jump = n;
+    n = cci__udp_add_filter(f, n, JUMP, 0, 0, 0);
     n = cci__udp_add_filter(f, n, WORD, CCI_PACKET_TOKEN, 0, 0);
-    n = cci__udp_add_filter(f, n, MODULO, members, 0, 0);
-    n = cci__udp_add_filter(f, n, RETURN_IT, 0, 0, 0);
+    n = cci__udp_add_filter(f, n, MODULO, s->living_count, 0, 0);
+    for (i = 0; i < s->living_count; i++) n = cci__udp_add_position(l, slot, i, s->living[i], f, n);
+    n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
+    f[jump].k = n - jump - 1;
     n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_GROUP, 0, 1);
     n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
     n = cci__udp_add_filter(f, n, BYTE, 7, 0, 0);
-    for (member = 0; member < CCI__UDP_MEMBERS; member++) {
-        if (l->share.position[slot][member]) {
-            n = cci__udp_add_filter(f, n, EQUAL, member, 0, 1);
-            n = cci__udp_add_filter(f, n, RETURN, l->share.position[slot][member] - 1u, 0, 0);
-        }
-    }
+    for (i = 0; i < CCI__UDP_MEMBERS; i++) n = cci__udp_add_position(l, slot, i, i, f, n);
     return cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
 }
 
@@ -2542,12 +2589,12 @@ static void cci__udp_steer(cci__udp_link *l) {
         unsigned short count;
         cci__udp_filter *filter;
     } program; /* the kernel's struct sock_fprog */
-    uint32_t members = l->share.refused ? 1 : cci__udp_count_members(l);
     int slot;
     l->share.answered = 0;
+    if (!l->share.refused) cci__udp_list_members(l);
     for (slot = 0; slot < 2 && !l->share.refused; slot++) {
         if (!l->socket[slot].is_shared) continue;
-        program.count = (unsigned short)cci__udp_make_program(l, slot, members, filter);
+        program.count = (unsigned short)cci__udp_make_program(l, slot, filter);
         program.filter = filter;
         if (setsockopt(l->socket[slot].fd, SOL_SOCKET, CCI__UDP_ATTACH, &program, sizeof program) != 0) {
             l->share.refused = 1;
@@ -2627,14 +2674,18 @@ static int cci__udp_answer_probe(cci__udp_link *l, const cci_link_rx_t *rx, int 
     mail.position = probe[1];
     mail.slot = probe[3];
     mail.number = round;
-    cci__udp_send_mail(l, probe[2], &mail, NULL, 0);
+    cci__udp_send_mail(l, probe[2], &mail);
     return 1;
 }
 
 /* Something came that was for another: the program is missing, or has positions that are no more. Or members have told
- * their positions. */
+ * their positions, or some have not answered yet. */
 static void cci__udp_steer_again(cci__udp_link *l) {
     int was_astray = l->share.astray;
+    if (l->share.unknown_count > 0 && cci__udp_now(l) - l->share.listed_ns >= l->share.pause_ns) {
+        l->share.pause_ns = 2 * l->share.pause_ns + CCI__UDP_PATIENCE_NS;
+        cci__udp_list_members(l);
+    }
     l->share.astray = 0;
     if (l->share.answered) cci__udp_steer(l);
     if (was_astray && cci__udp_now(l) - l->share.asked_ns >= l->share.patience_ns) cci__udp_measure(l);
@@ -2642,57 +2693,88 @@ static void cci__udp_steer_again(cci__udp_link *l) {
 
 /* ---- handing over ---- */
 
-/* The member that a datagram is for; what has no receiver is for whoever got it. */
-static uint32_t cci__udp_owner(const cci__udp_link *l, const uint8_t *bytes, uint32_t length) {
+/* The member that a datagram names; what names no receiver is for whoever got it. */
+static uint32_t cci__udp_receiver(const cci__udp_link *l, const uint8_t *bytes, uint32_t length) {
     if (length < CCI_PACKET_HEADER || bytes[0] != CCI_PACKET_VERSION || bytes[1] == CCI_PACKET_REQUEST ||
         bytes[1] == CCI_PACKET_GROUP)
         return l->share.member;
     return bytes[CCI__UDP_MEMBER_SHIFT / 8 + 4];
 }
 
-/* Sends a part of a buffer to the member that it is for. Nobody answers for one that is gone. */
-static void cci__udp_hand_over(cci__udp_link *l, uint32_t owner, const cci_link_rx_t *rx, uint32_t at,
-                               uint32_t length) {
+/* The member that the datagram at `at` is for, a request by its token. */
+static uint32_t cci__udp_owner(cci__udp_link *l, const cci_link_rx_t *rx, uint32_t at, uint32_t step) {
+    cci__udp_share *s = &l->share;
+    const uint8_t *bytes = rx->data + at, *token = bytes + CCI_PACKET_TOKEN;
+    uint32_t length = rx->length - at < step ? rx->length - at : step, member;
+    if (length < CCI_PACKET_HEADER || bytes[0] != CCI_PACKET_VERSION || bytes[1] != CCI_PACKET_REQUEST || s->refused)
+        return cci__udp_receiver(l, bytes, length);
+    if (s->listed_ns == 0 || cci__udp_now(l) - s->listed_ns > CCI__UDP_LISTED_NS) cci__udp_list_members(l);
+    member = s->living[((uint32_t)token[0] << 24 | (uint32_t)token[1] << 16 | (uint32_t)token[2] << 8 | token[3]) %
+                       s->living_count];
+    return s->known[member] ? member : s->member;
+}
+
+/* Sends what a buffer has for a member, from the datagram at `at` on, to that one, and closes the gaps; 0 when it is
+ * gone, or has too much. Nobody answers for it then, and its peer repeats a request. */
+static int cci__udp_hand_over(cci__udp_link *l, uint32_t owner, cci_link_rx_t *rx, uint32_t at, uint32_t step) {
+    struct iovec piece[1 + CCI__UDP_SEGMENTS];
+    uint32_t count = 1, kept = at, next, i;
+    const uint8_t *end = rx->data + rx->length;
+    int is_sent;
     cci__udp_mail mail;
     memset(&mail, 0, sizeof mail);
     mail.kind = CCI__UDP_MAIL_PACKETS;
     mail.sender = (uint8_t)l->share.member;
-    mail.number = rx->segment ? rx->segment : rx->length;
+    mail.number = step;
     mail.position = (uint8_t)rx->codepoint;
     mail.from = rx->from;
-    if (!cci__udp_send_mail(l, owner, &mail, rx->data + at, length)) {
-        l->share.unclaimed++;
-        return;
+    piece[0].iov_base = &mail;
+    piece[0].iov_len = sizeof mail;
+    for (; at < rx->length; at = next) {
+        next = rx->length - at < step ? rx->length : at + step;
+        if (at > kept && cci__udp_owner(l, rx, at, step) != owner) continue;
+        if (count > 1 && (uint8_t *)piece[count - 1].iov_base + piece[count - 1].iov_len == rx->data + at) {
+            piece[count - 1].iov_len += next - at;
+        } else if (count <= CCI__UDP_SEGMENTS) {
+            piece[count].iov_base = rx->data + at;
+            piece[count++].iov_len = next - at;
+        } else {
+            break;
+        }
     }
-    l->share.handed_over++;
-    l->share.astray |= at == 0; /* the kernel goes by the first of several */
+    is_sent = cci__udp_send_pieces(l, owner, piece, count);
+    for (i = 1; i < count; i++) {
+        const uint8_t *from = (uint8_t *)piece[i].iov_base + piece[i].iov_len;
+        const uint8_t *to = i + 1 < count ? (uint8_t *)piece[i + 1].iov_base : end;
+        memmove(rx->data + kept, from, (size_t)(to - from));
+        kept += (uint32_t)(to - from);
+    }
+    rx->length = kept;
+    return is_sent;
 }
 
 /* Of what has come to a shared address, what is for other members goes to them, and this one's stays. */
 static void cci__udp_sort(cci__udp_link *l, int slot, cci_link_rx_t *rx) {
-    uint32_t step = rx->segment ? rx->segment : rx->length, at = 0, kept = 0;
+    uint32_t step = rx->segment ? rx->segment : rx->length, at = 0;
+    const uint32_t length = rx->length;
     if (cci__udp_answer_probe(l, rx, slot)) {
         rx->length = 0;
         return;
     }
     while (at < rx->length) {
-        uint32_t end = at, left,
-                 owner = cci__udp_owner(l, rx->data + at, rx->length - at < step ? rx->length - at : step);
-        do {
-            left = rx->length - end;
-            end += left < step ? left : step;
-            left = rx->length - end;
-        } while (left > 0 && cci__udp_owner(l, rx->data + end, left < step ? left : step) == owner);
+        uint32_t owner = cci__udp_owner(l, rx, at, step);
+        int is_first = at == 0 && rx->length == length;
         if (owner == l->share.member) {
-            memmove(rx->data + kept, rx->data + at, end - at);
-            kept += end - at;
+            at += step;
+        } else if (cci__udp_hand_over(l, owner, rx, at, step)) {
+            l->share.handed_over++;
+            l->share.astray |= is_first; /* the kernel goes by the first of several */
         } else {
-            cci__udp_hand_over(l, owner, rx, at, end - at);
+            l->share.unclaimed++;
+            l->share.listed_ns = 0; /* who is gone is for no request */
         }
-        at = end;
     }
-    rx->length = kept;
-    rx->segment = kept < step ? kept : step;
+    rx->segment = rx->length < step ? rx->length : step;
 }
 
 /* Packets that another member has handed over; 0 when they are none for this one. */
@@ -2701,7 +2783,7 @@ static int cci__udp_take_over(const cci__udp_link *l, const cci__udp_mail *mail,
     if (length == 0 || length > rx->capacity || step == 0 || (mail->from.bytes[0] != 4 && mail->from.bytes[0] != 6))
         return 0;
     for (at = 0; at < length; at += length - at < step ? length - at : step)
-        if (cci__udp_owner(l, rx->data + at, length - at < step ? length - at : step) != l->share.member) return 0;
+        if (cci__udp_receiver(l, rx->data + at, length - at < step ? length - at : step) != l->share.member) return 0;
     rx->length = length;
     rx->segment = step < length ? step : length;
     rx->is_group = 0;
@@ -2744,11 +2826,15 @@ static int cci__udp_take_mail(cci__udp_link *l, cci_link_rx_t *rx, int count) {
         n = recvmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0);
         if (n < 0) break;
         if ((size_t)n < sizeof mail || (h.msg_flags & MSG_TRUNC) || !cci__udp_is_trusted(&h)) continue;
+        l->share.known[mail.sender] = mail.kind != CCI__UDP_MAIL_LEFT;
+        if (mail.kind == CCI__UDP_MAIL_JOINED || mail.kind == CCI__UDP_MAIL_LEFT)
+            l->share.listed_ns = l->share.pause_ns = 0;
+        if (mail.kind == CCI__UDP_MAIL_JOINED && mail.number == 0) cci__udp_greet(l, mail.sender, 1);
         if (mail.kind == CCI__UDP_MAIL_PACKETS)
             got += cci__udp_take_over(l, &mail, &rx[got], (uint32_t)((size_t)n - sizeof mail));
         else if (mail.kind == CCI__UDP_MAIL_POSITION)
             cci__udp_note_position(l, mail.slot, mail.position, mail.sender, mail.number);
-        else if (mail.kind == CCI__UDP_MAIL_LEFT)
+        else if (mail.kind == CCI__UDP_MAIL_LEFT && mail.number == 0)
             cci__udp_measure(l);
     }
     return got;
@@ -2776,14 +2862,23 @@ static int cci__udp_open_mailbox(cci__udp_link *l) {
     return CCI_EBUSY;
 }
 
+/* Finds the other members, which learn that this one has joined. */
+static void cci__udp_greet_members(cci__udp_link *l) {
+    l->share.known[l->share.member] = 1;
+    l->share.living[0] = (uint8_t)l->share.member;
+    l->share.living_count = 1;
+    cci__udp_list_members(l);
+}
+
 static void cci__udp_leave_members(cci__udp_link *l) {
     cci__udp_mail mail;
     uint32_t i;
+    if (l->share.living_count == 0) return; /* it has not joined */
     memset(&mail, 0, sizeof mail);
     mail.kind = CCI__UDP_MAIL_LEFT;
     mail.sender = (uint8_t)l->share.member;
-    for (i = 1; i < CCI__UDP_MEMBERS; i++) /* one will do */
-        if (cci__udp_send_mail(l, (l->share.member + i) % CCI__UDP_MEMBERS, &mail, NULL, 0)) return;
+    for (i = 1; i < CCI__UDP_MEMBERS; i++)
+        if (cci__udp_send_mail(l, (l->share.member + i) % CCI__UDP_MEMBERS, &mail)) mail.number = 1;
 }
 
 #else
@@ -3079,7 +3174,7 @@ static int cci__udp_receive(void *link, cci_link_rx_t *rx, int count) {
         }
     }
     l->came = got > 0;
-    if (l->share.answered || l->share.astray) cci__udp_steer_again(l);
+    if (l->share.answered || l->share.astray || l->share.unknown_count > 0) cci__udp_steer_again(l);
     /* News of the interface: a negative result makes the caller ask `up`, before it sleeps again. */
     return got == 0 && l->is_news ? -1 : got;
 }
@@ -3526,6 +3621,7 @@ static int cci__udp_join_members(cci__udp_link *l) {
         return status;
     }
     l->share.patience_ns = CCI__UDP_PATIENCE_NS / 2;
+    cci__udp_greet_members(l);
     cci__udp_measure(l);
     return CCI_SUCCESS;
 }

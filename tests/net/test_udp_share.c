@@ -99,7 +99,7 @@ static cci__udp_link *link_of(cci_endpoint_t *endpoint) {
 typedef struct member {
     cci_endpoint_t *endpoint;
     uint32_t name;
-    unsigned served, refused;
+    unsigned served, refused, requests; /* requests: of clients that want to connect */
 } member_t;
 
 typedef struct request {
@@ -152,6 +152,7 @@ static unsigned serve(member_t *member) {
     int turn;
     for (turn = 0; turn < 32 && member->endpoint && cci_get_event(member->endpoint, &event) == CCI_SUCCESS; turn++) {
         if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            member->requests++;
             MUST(cci_accept(event, NULL) == CCI_SUCCESS);
         } else if (event->type == CCI_EVENT_RECV) {
             request_t request;
@@ -615,6 +616,89 @@ static void a_connection_stays_with_its_member_when_the_peers_address_changes(vo
     close(nat.front);
 }
 
+/* ---- requests that travel as one --------------------------------------------------------------------------------- */
+
+enum { CROWD = 2000, TURNS = 200 }; /* connects at once: they leave in trains of many, each of which the kernel takes to one member */
+
+static unsigned requests(void) {
+    unsigned sum = 0;
+    int i;
+    for (i = 0; i < MEMBERS; i++) {
+        sum += members[i].requests;
+    }
+    return sum;
+}
+
+/* Until each member knows all that live. */
+static void meet(void) {
+    int i, living, left;
+    do {
+        turn_of_all();
+        for (i = living = 0; i < MEMBERS; i++) {
+            living += members[i].endpoint != NULL;
+        }
+        for (i = left = 0; i < MEMBERS; i++) {
+            if (members[i].endpoint) {
+                cci__udp_share *share = &link_of(members[i].endpoint)->share;
+                cci__udp_list_members(link_of(members[i].endpoint));
+                left += share->unknown_count > 0 || (int)share->living_count != living;
+            }
+        }
+    } while (left > 0);
+}
+
+/* A crowd of one client endpoint connects; returns how many requests the members' programs got. */
+static unsigned crowd_connects(void) {
+    const struct timeval timeout = {PATIENCE_S, 0};
+    unsigned before = requests();
+    cci_endpoint_t *endpoint;
+    cci_event_t *event;
+    int i, left = CROWD;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    for (i = 0; i < CROWD; i++) {
+        assert_int_equal(cci_connect(endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &timeout), CCI_SUCCESS);
+    }
+    while (left > 0) {
+        while (cci_get_event(endpoint, &event) == CCI_SUCCESS) {
+            if (event->type == CCI_EVENT_CONNECT) {
+                assert_int_equal(event->connect.status, CCI_SUCCESS);
+                left--;
+            }
+            assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+        }
+        turn_of_all();
+    }
+    for (i = 0; i < TURNS; i++) {
+        turn_of_all();
+    }
+    before = requests() - before;
+    assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+    return before;
+}
+
+static void each_connect_is_one_request_of_one_member_whatever_train_it_travels_in(void **state) {
+    int i;
+    (void)state;
+    begin_all(MEMBERS, 0);
+    meet();
+    for (i = 0; i < 3; i++) {
+        assert_int_equal(crowd_connects(), CROWD);
+    }
+}
+
+static void each_connect_is_one_request_also_after_members_have_come_and_gone(void **state) {
+    (void)state;
+    begin_all(MEMBERS - 1, 0);
+    meet();
+    leave(&members[2]);
+    leave(&members[0]);
+    meet();
+    assert_int_equal(crowd_connects(), CROWD);
+    join(&members[MEMBERS - 1], MEMBERS - 1);
+    meet();
+    assert_int_equal(crowd_connects(), CROWD);
+}
+
 /* ---- threads ---------------------------------------------------------------------------------------------------- */
 
 #ifndef CCI_NO_THREADS
@@ -842,6 +926,8 @@ int main(int argc, char **argv) {
         TEST(a_packet_for_a_member_that_is_gone_is_answered_by_none_and_for_another_by_that_one_alone),
         TEST(one_client_endpoint_may_have_connections_to_several_members),
         TEST(a_connection_stays_with_its_member_when_the_peers_address_changes),
+        TEST(each_connect_is_one_request_of_one_member_whatever_train_it_travels_in),
+        TEST(each_connect_is_one_request_also_after_members_have_come_and_gone),
 #ifndef CCI_NO_THREADS
         TEST(each_thread_has_its_endpoint_and_nothing_is_shared_between_them),
 #endif
