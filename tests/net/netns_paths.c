@@ -293,7 +293,7 @@ static void test_an_interface_comes_later(void **state) {
     }
     order('d', 0);
     talk(100);
-    assert_int_equal(changes, 1);
+    assert_true(changes >= 1); /* while the interface comes, traffic may go over it and back */
     command("ip link del late");
 }
 
