@@ -4371,8 +4371,8 @@ typedef struct cci_conn_seek cci_conn_seek_t;
  * direction 8. Packets without a number of their own, those of the handshake, are counted by the connection. So no
  * nonce is used twice under a key as long as tokens are random.
  *   Invariants: a packet is opened before anything of it counts; a connection with a key takes none that is not
- * sealed; a connection that has used up its numbers, or whose hook refuses, is worn (CCI__CONN_KEY_EXHAUSTED) and sends
- * nothing more.
+ * sealed; the key of a connection that has used up its numbers, or whose hook refuses, is exhausted
+ * (CCI__CONN_KEY_EXHAUSTED), and the connection sends nothing more.
  * ================================================================================================================== */
 
 /* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. `number` is that of a DATA or

@@ -119,8 +119,8 @@
  *                          connection, and more packets are handed over
  *     other systems        CCI_ERR_NOT_IMPLEMENTED
  *     another local user   can occupy numbers of endpoints (CCI_EBUSY when none is left), and then gets what is handed
- *                          over to an endpoint that is gone, as if it listened on the network; it can hand nothing
- *                          over to your endpoints
+ *                          over to an endpoint that is gone, as if it listened on the network, and some connects make
+ *                          more than one request; it can hand nothing over to your endpoints
  *
  * SEVERAL INTERFACES. `interface = eth0, eth1` gives an endpoint up to four interfaces. There is no load sharing: one
  * path, an interface here and an address of the peer, is in use at a time. The endpoint tells its peers all its
@@ -2485,17 +2485,30 @@ static int cci__udp_send_mail(cci__udp_link *l, uint32_t member, const cci__udp_
     return cci__udp_send_pieces(l, member, &piece, 1);
 }
 
-/* Tells a member that this one is there; it answers with the same, if that is not an answer. */
-static void cci__udp_greet(cci__udp_link *l, uint32_t member, uint32_t is_answer) {
+/* Tells a member that this one has come, or goes. */
+static int cci__udp_send_news(cci__udp_link *l, uint32_t member, uint8_t kind, uint32_t number) {
     cci__udp_mail mail;
     memset(&mail, 0, sizeof mail);
-    mail.kind = CCI__UDP_MAIL_JOINED;
+    mail.kind = kind;
     mail.sender = (uint8_t)l->share.member;
-    mail.number = is_answer;
-    cci__udp_send_mail(l, member, &mail);
+    mail.number = number;
+    return cci__udp_send_mail(l, member, &mail);
 }
 
 /* ---- steering ---- */
+
+/* Instructions of the kernel's packet filters: class, size, operation. */
+enum {
+    CCI__BPF_LENGTH = 0x80,
+    CCI__BPF_WORD = 0x20,
+    CCI__BPF_BYTE = 0x30,
+    CCI__BPF_MODULO = 0x94,
+    CCI__BPF_AT_LEAST = 0x35,
+    CCI__BPF_EQUAL = 0x15,
+    CCI__BPF_JUMP = 0x05,
+    CCI__BPF_RETURN = 0x06,
+    CCI__BPF_RETURN_IT = 0x16
+};
 
 static uint32_t cci__udp_add_filter(cci__udp_filter *at, uint32_t n, uint16_t code, uint32_t k, uint8_t if_true,
                                     uint8_t if_false) {
@@ -2522,7 +2535,7 @@ static void cci__udp_list_members(cci__udp_link *l) {
             s->living[s->living_count++] = (uint8_t)member;
             if (s->known[member]) continue;
             s->unknown_count++;
-            cci__udp_greet(l, member, 0);
+            cci__udp_send_news(l, member, CCI__UDP_MAIL_JOINED, 0);
         } else if (s->known[member]) {
             s->known[member] = 0;
             s->astray = 1; /* sockets have other positions now */
@@ -2534,52 +2547,40 @@ static void cci__udp_list_members(cci__udp_link *l) {
 /* Adds to a program: when the accumulator is `number`, the position of a member, if it is known, is the result. */
 static uint32_t cci__udp_add_position(const cci__udp_link *l, int slot, uint32_t number, uint32_t member,
                                       cci__udp_filter *f, uint32_t n) {
-    enum { EQUAL = 0x15, RETURN = 0x06 };
     if (l->share.position[slot][member] == 0) return n;
-    n = cci__udp_add_filter(f, n, EQUAL, number, 0, 1);
-    return cci__udp_add_filter(f, n, RETURN, l->share.position[slot][member] - 1u, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_EQUAL, number, 0, 1);
+    return cci__udp_add_filter(f, n, CCI__BPF_RETURN, l->share.position[slot][member] - 1u, 0, 0);
 }
 
 /* The program for the sockets of one slot; returns its instructions. It sees what is behind the UDP header. A position
  * that does not exist leaves the choice to the kernel's hash. */
 static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, cci__udp_filter *f) {
-    enum {
-        LENGTH = 0x80,
-        WORD = 0x20,
-        BYTE = 0x30,
-        MODULO = 0x94,
-        AT_LEAST = 0x35,
-        EQUAL = 0x15,
-        JUMP = 0x05,
-        RETURN = 0x06,
-        RETURN_IT = 0x16
-    };
     const uint32_t hash = 0xffffffffu;
     const cci__udp_share *s = &l->share;
     uint32_t n = 0, i, jump;
-    n = cci__udp_add_filter(f, n, LENGTH, 0, 0, 0);
-    n = cci__udp_add_filter(f, n, AT_LEAST, CCI_PACKET_HEADER, 1, 0);
-    n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
-    n = cci__udp_add_filter(f, n, BYTE, 0, 0, 0);
-    n = cci__udp_add_filter(f, n, EQUAL, CCI__UDP_PROBE, 0, 2);
-    n = cci__udp_add_filter(f, n, BYTE, 1, 0, 0);
-    n = cci__udp_add_filter(f, n, RETURN_IT, 0, 0, 0);
-    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_VERSION, 1, 0);
-    n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
-    n = cci__udp_add_filter(f, n, BYTE, 1, 0, 0);
-    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_REQUEST, 1, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_LENGTH, 0, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_AT_LEAST, CCI_PACKET_HEADER, 1, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_RETURN, hash, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_BYTE, 0, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_EQUAL, CCI__UDP_PROBE, 0, 2);
+    n = cci__udp_add_filter(f, n, CCI__BPF_BYTE, 1, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_RETURN_IT, 0, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_EQUAL, CCI_PACKET_VERSION, 1, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_RETURN, hash, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_BYTE, 1, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_EQUAL, CCI_PACKET_REQUEST, 1, 0);
     jump = n;
-    n = cci__udp_add_filter(f, n, JUMP, 0, 0, 0);
-    n = cci__udp_add_filter(f, n, WORD, CCI_PACKET_TOKEN, 0, 0);
-    n = cci__udp_add_filter(f, n, MODULO, s->living_count, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_JUMP, 0, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_WORD, CCI_PACKET_TOKEN, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_MODULO, s->living_count, 0, 0);
     for (i = 0; i < s->living_count; i++) n = cci__udp_add_position(l, slot, i, s->living[i], f, n);
-    n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_RETURN, hash, 0, 0);
     f[jump].k = n - jump - 1;
-    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_GROUP, 0, 1);
-    n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
-    n = cci__udp_add_filter(f, n, BYTE, 7, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_EQUAL, CCI_PACKET_GROUP, 0, 1);
+    n = cci__udp_add_filter(f, n, CCI__BPF_RETURN, hash, 0, 0);
+    n = cci__udp_add_filter(f, n, CCI__BPF_BYTE, 7, 0, 0);
     for (i = 0; i < CCI__UDP_MEMBERS; i++) n = cci__udp_add_position(l, slot, i, i, f, n);
-    return cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
+    return cci__udp_add_filter(f, n, CCI__BPF_RETURN, hash, 0, 0);
 }
 
 /* Gives the kernel a program of all positions that are known. */
@@ -2681,11 +2682,12 @@ static int cci__udp_answer_probe(cci__udp_link *l, const cci_link_rx_t *rx, int 
 /* Something came that was for another: the program is missing, or has positions that are no more. Or members have told
  * their positions, or some have not answered yet. */
 static void cci__udp_steer_again(cci__udp_link *l) {
-    int was_astray = l->share.astray;
+    int was_astray;
     if (l->share.unknown_count > 0 && cci__udp_now(l) - l->share.listed_ns >= l->share.pause_ns) {
         l->share.pause_ns = 2 * l->share.pause_ns + CCI__UDP_PATIENCE_NS;
         cci__udp_list_members(l);
     }
+    was_astray = l->share.astray;
     l->share.astray = 0;
     if (l->share.answered) cci__udp_steer(l);
     if (was_astray && cci__udp_now(l) - l->share.asked_ns >= l->share.patience_ns) cci__udp_measure(l);
@@ -2708,7 +2710,7 @@ static uint32_t cci__udp_owner(cci__udp_link *l, const cci_link_rx_t *rx, uint32
     uint32_t length = rx->length - at < step ? rx->length - at : step, member;
     if (length < CCI_PACKET_HEADER || bytes[0] != CCI_PACKET_VERSION || bytes[1] != CCI_PACKET_REQUEST || s->refused)
         return cci__udp_receiver(l, bytes, length);
-    if (s->listed_ns == 0 || cci__udp_now(l) - s->listed_ns > CCI__UDP_LISTED_NS) cci__udp_list_members(l);
+    if (cci__udp_now(l) - s->listed_ns > CCI__UDP_LISTED_NS) cci__udp_list_members(l);
     member = s->living[((uint32_t)token[0] << 24 | (uint32_t)token[1] << 16 | (uint32_t)token[2] << 8 | token[3]) %
                        s->living_count];
     return s->known[member] ? member : s->member;
@@ -2829,7 +2831,8 @@ static int cci__udp_take_mail(cci__udp_link *l, cci_link_rx_t *rx, int count) {
         l->share.known[mail.sender] = mail.kind != CCI__UDP_MAIL_LEFT;
         if (mail.kind == CCI__UDP_MAIL_JOINED || mail.kind == CCI__UDP_MAIL_LEFT)
             l->share.listed_ns = l->share.pause_ns = 0;
-        if (mail.kind == CCI__UDP_MAIL_JOINED && mail.number == 0) cci__udp_greet(l, mail.sender, 1);
+        if (mail.kind == CCI__UDP_MAIL_JOINED && mail.number == 0)
+            cci__udp_send_news(l, mail.sender, CCI__UDP_MAIL_JOINED, 1);
         if (mail.kind == CCI__UDP_MAIL_PACKETS)
             got += cci__udp_take_over(l, &mail, &rx[got], (uint32_t)((size_t)n - sizeof mail));
         else if (mail.kind == CCI__UDP_MAIL_POSITION)
@@ -2871,14 +2874,10 @@ static void cci__udp_greet_members(cci__udp_link *l) {
 }
 
 static void cci__udp_leave_members(cci__udp_link *l) {
-    cci__udp_mail mail;
-    uint32_t i;
+    uint32_t i, measures = 0;               /* one that measures will do */
     if (l->share.living_count == 0) return; /* it has not joined */
-    memset(&mail, 0, sizeof mail);
-    mail.kind = CCI__UDP_MAIL_LEFT;
-    mail.sender = (uint8_t)l->share.member;
     for (i = 1; i < CCI__UDP_MEMBERS; i++)
-        if (cci__udp_send_mail(l, (l->share.member + i) % CCI__UDP_MEMBERS, &mail)) mail.number = 1;
+        if (cci__udp_send_news(l, (l->share.member + i) % CCI__UDP_MEMBERS, CCI__UDP_MAIL_LEFT, measures)) measures = 1;
 }
 
 #else

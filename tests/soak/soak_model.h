@@ -330,11 +330,11 @@ static int visit_ring(const cci_rel_run_t *last, side_t *from, run_visitor_t vis
 
 /* The messages that have come to a side and that its program has not got yet. */
 static int visit_waiting(const conn_t *conn, const side_t *at, side_t *from, run_visitor_t visit, uint32_t number) {
-    const cci__hot_t *active = dconn_of(at)->hot;
-    return active != NULL && (visit_runs(active->runs, from, visit, number) ||
+    const cci__hot_t *hot = dconn_of(at)->hot;
+    return hot != NULL && (visit_runs(hot->runs, from, visit, number) ||
                               (conn->attribute == CCI_CONN_ATTR_RO
-                                   ? visit_ring(active->rel.by.gated, from, visit, number)
-                                   : visit_runs(active->rel.early, from, visit, number)));
+                                   ? visit_ring(hot->rel.by.gated, from, visit, number)
+                                   : visit_runs(hot->rel.early, from, visit, number)));
 }
 
 static int visit_is(side_t *from, const uint8_t *message, uint32_t length, uint32_t number) {
@@ -767,7 +767,7 @@ static int op_is_posted(const op_t *op) {
 }
 
 /* What the library has for the traffic of a side, also while that lingers; or NULL. */
-static const cci__hot_t *active_of(const side_t *side) {
+static const cci__hot_t *hot_of(const side_t *side) {
     int lingers = side->state == SIDE_CLOSED && side->incarnation == nodes[side->node].incarnation &&
                   (dconn_of(side)->conn.flags & CCI__CONN_LINGERS);
     return side->state == SIDE_OPEN || lingers ? dconn_of(side)->hot : NULL;
@@ -775,9 +775,9 @@ static const cci__hot_t *active_of(const side_t *side) {
 
 /* It is done, and on an ordered connection waits for its turn to be reported. */
 static int op_has_turn_to_wait(const op_t *op) {
-    const cci__hot_t *active = active_of(&conns[op->conn].side[op->side]);
+    const cci__hot_t *hot = hot_of(&conns[op->conn].side[op->side]);
     const cci_list_t *node;
-    for (node = active == NULL ? NULL : active->rel.items.next; node != NULL && node != &active->rel.items; node = node->next) {
+    for (node = hot == NULL ? NULL : hot->rel.items.next; node != NULL && node != &hot->rel.items; node = node->next) {
         const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
         const cci_rel_link_t *link = item->flags & CCI__ITEM_DONE ? item->ops : NULL;
         for (; link != NULL; link = link->next) {
@@ -1212,39 +1212,39 @@ static pools_t count_pools(const node_t *node) {
 #define HAS_ALL(what, most) \
     REQUIRE(ORACLE_LEAK, pools.what == (most), "node %u: %u " #what " are free, not %u", index, pools.what, (most))
 
-/* Nothing is under way at this endpoint: everything that is lent for traffic is back. */
+/* Nothing is under way at this endpoint: everything that is held for traffic is back. */
 static void check_idle(uint32_t index) {
     const node_t *node = &nodes[index];
     const cci__dgram_t *ep = dgram_of(node);
     const pools_t *all = &node->pools;
     pools_t pools = count_pools(node);
-    const cci_list_t *lent;
-    uint32_t lent_count = 0, i, with[CCI__STORES] = {0};
+    const cci_list_t *in_use;
+    uint32_t hot_count = 0, i, with[CCI__STORES] = {0};
     int kind;
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) { /* an accept in vain waits for half a minute */
         pools.control += cci_conn_at(&ep->base.conns, i)->state == CCI_CONN_ACCEPTED;
         with[CCI__STORE_ANSWERS] += (cci_conn_at(&ep->base.conns, i)->flags & CCI__CONN_ANSWERS) != 0 &&
                                     cci_conn_at(&ep->base.conns, i)->state != CCI_CONN_FREE;
     }
-    for (lent = ep->in_use.next; lent != &ep->in_use; lent = lent->next, lent_count++) {
-        const cci__hot_t *active = CCI__CONTAINER(lent, const cci__hot_t, in_use);
-        REQUIRE(ORACLE_LEAK, cci__hot_is_idle(active) && active->rel.in_flight == 0 &&
-                             (!active->reader || active->reader->outstanding == 0),
+    for (in_use = ep->in_use.next; in_use != &ep->in_use; in_use = in_use->next, hot_count++) {
+        const cci__hot_t *hot = CCI__CONTAINER(in_use, const cci__hot_t, in_use);
+        REQUIRE(ORACLE_LEAK, cci__hot_is_idle(hot) && hot->rel.in_flight == 0 &&
+                             (!hot->reader || hot->reader->outstanding == 0),
                 "node %u: connection %u (attribute %d, state %d) is not idle: items %d flight %d lost %d early %d parts %d "
                 "sequences %u acks %u nacks %u ping %u runs %d reader %d",
-                index, (uint32_t)(((uintptr_t)active->conn->conn.pub.context - 1) / 2),
-                (int)active->conn->conn.pub.attribute, active->conn->conn.state, !cci__list_empty(&active->rel.items),
-                !cci__list_empty(&active->rel.flight), !cci__list_empty(&active->rel.lost), active->rel.early != NULL,
-                !cci__list_empty(&active->rel.reassemblies), active->rel.sequence_count, active->rel.ack_count,
-                active->rel.nack_count, active->rel.ping, active->runs != NULL, active->reader && !cci_rma_reader_idle(active->reader));
-        with[CCI__STORE_READERS] += active->reader != NULL;
-        with[CCI__STORE_PATHS] += active->path != NULL;
-        with[CCI_REL_NUMBERS] += active->rel.number_capacity > CCI__REL_FEW_NUMBERS;
+                index, (uint32_t)(((uintptr_t)hot->conn->conn.pub.context - 1) / 2),
+                (int)hot->conn->conn.pub.attribute, hot->conn->conn.state, !cci__list_empty(&hot->rel.items),
+                !cci__list_empty(&hot->rel.flight), !cci__list_empty(&hot->rel.lost), hot->rel.early != NULL,
+                !cci__list_empty(&hot->rel.reassemblies), hot->rel.sequence_count, hot->rel.ack_count,
+                hot->rel.nack_count, hot->rel.ping, hot->runs != NULL, hot->reader && !cci_rma_reader_idle(hot->reader));
+        with[CCI__STORE_READERS] += hot->reader != NULL;
+        with[CCI__STORE_PATHS] += hot->path != NULL;
+        with[CCI_REL_NUMBERS] += hot->rel.number_capacity > CCI__REL_FEW_NUMBERS;
     }
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB && ep->atomics != NULL; i++) {
         with[CCI__STORE_ATOMICS] += ep->atomics[i / CCI__CONN_SLAB] != NULL && ep->atomics[i / CCI__CONN_SLAB][i % CCI__CONN_SLAB] != NULL;
     }
-    with[CCI__STORE_HOT] = lent_count;
+    with[CCI__STORE_HOT] = hot_count;
     for (kind = 0; kind < CCI__STORES; kind++) {
         REQUIRE(ORACLE_LEAK, pools.store[kind] + with[kind] == ep->stores[kind].made, "node %u: %u of store %d are free, not %u",
                 index, pools.store[kind], kind, ep->stores[kind].made - with[kind]);

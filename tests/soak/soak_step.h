@@ -1459,12 +1459,12 @@ static void settle_turns(void) {
 }
 
 static uint32_t count_path_probes(void) {
-    const cci_list_t *lent;
+    const cci_list_t *in_use;
     uint32_t n, count = 0;
     for (n = 0; n < node_count; n++) {
         const cci__dgram_t *ep = dgram_of(&nodes[n]);
-        for (lent = ep->in_use.next; lent != &ep->in_use; lent = lent->next) {
-            count += CCI__CONTAINER(lent, const cci__hot_t, in_use)->rel.probing;
+        for (in_use = ep->in_use.next; in_use != &ep->in_use; in_use = in_use->next) {
+            count += CCI__CONTAINER(in_use, const cci__hot_t, in_use)->rel.probing;
         }
     }
     return count;
