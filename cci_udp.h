@@ -2473,7 +2473,7 @@ static int cci__udp_send_pieces(cci__udp_link *l, uint32_t member, struct iovec 
     h.msg_namelen = cci__udp_mailbox(l, member, &to);
     h.msg_name = &to;
     h.msg_iov = piece;
-    h.msg_iovlen = count;
+    h.msg_iovlen = (unsigned short)count;
     l->system_calls++;
     return sendmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0) >= 0;
 }
