@@ -5527,6 +5527,7 @@ typedef struct cci_rel_pool {
     uint32_t block_total, block_out;
     uint32_t middle_total, middle_out;
     uint32_t large_total, large_out;
+    uint32_t block_silent, middle_silent, large_silent; /* of those: held for peers that do not answer */
     uint32_t reassembly_total, reassembly_free;
     uint32_t record_free, record_total;
     uint32_t gap_free;
@@ -5591,7 +5592,8 @@ struct cci_rel {
     uint32_t run_limit;   /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us;  /* of what is issued from now on; 0: for ever */
     uint16_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
-    uint16_t probes;      /* time-outs in a row, up to 65,535 */
+    uint8_t probes;       /* time-outs in a row, up to 255 */
+    uint8_t silent;       /* there were three: the pool counts what it holds as held for silent peers */
     /* held of the pool */
     uint16_t reassembly_count, gap_count;
     uint32_t record_count, block_count, middle_count, large_count, bulk_count;
@@ -5645,8 +5647,9 @@ struct cci_rel {
     uint32_t low_range : 5;     /* 1 + the range of a packet that came below all that an ACK names; 0: none did */
     uint32_t ack_count, ack_bytes;
     uint64_t ack_at_ns, largest_ns;
-    uint64_t heard_ns;      /* when something sound last came, or the peer was last asked for a sign of life */
-    uint64_t expected;      /* all sequence numbers below have been taken */
+    uint64_t heard_ns; /* when something sound last came, or the peer was last asked for a sign of life; 0: not yet, or
+                               not since the user set it to 0 */
+    uint64_t expected; /* all sequence numbers below have been taken */
     cci_range_t *sequences; /* in a cci_rel_gaps_t of the pool, with the untold behind them, or NULL */
     uint32_t sequence_count, sequence_capacity;
     cci_rel_run_t *early;      /* taken, not yet delivered; ascending */
@@ -5735,30 +5738,34 @@ static inline int cci__rel_has(cci_rel_pool_t *pool, const cci_list_t *list, int
 }
 
 /* May somebody who holds so many have one more of what is out? One may have all there are if the pool is for one
- * alone. A quarter is for those whose peers answer. */
-static int cci__rel_block_share(const cci_rel_t *rel, uint32_t held, uint32_t out, uint32_t total) {
+ * alone. The last quarter is for those whose peers have been heard and answer. Of what silent peers do not hold, an
+ * eighth stays free: when the others fall silent as well, there is something left for those that do not. */
+static int cci__rel_block_share(const cci_rel_t *rel, uint32_t held, uint32_t out, uint32_t total, uint32_t silent) {
+    int answers = rel->probes < 2 && (rel->heard_ns > 0 || !rel->reliable);
     return total <= rel->pool->block_limit ||
-           (cci__share_for_long(held, total - out, total) && (rel->probes < 2 || out < total - total / 4));
+           (cci__share_for_long(held, total - out, total) &&
+            (out < total - total / 4 || (answers && total - out > (total - silent + 4) / 8)));
 }
 
 /* May it have one more of a list's? */
-static int cci__rel_has_one(cci_rel_t *rel, const cci_list_t *list, int what, uint32_t held, uint32_t out,
-                            uint32_t total) {
-    return out < total && cci__rel_block_share(rel, held, out, total) && cci__rel_has(rel->pool, list, what);
+static int cci__rel_has_one(cci_rel_t *rel, int what, uint32_t held) {
+    cci_rel_pool_t *pool = rel->pool;
+    int is_middle = what == CCI_REL_MIDDLE;
+    uint32_t out = is_middle ? pool->middle_out : pool->large_out;
+    uint32_t total = is_middle ? pool->middle_total : pool->large_total;
+    uint32_t silent = is_middle ? pool->middle_silent : pool->large_silent;
+    return out < total && cci__rel_block_share(rel, held, out, total, silent) &&
+           cci__rel_has(pool, is_middle ? &pool->middle : &pool->large, what);
 }
 
 /* May the connection have one more middle block, for `size` bytes of frames? */
 static int cci__rel_has_middle(cci_rel_t *rel, uint32_t size) {
-    cci_rel_pool_t *pool = rel->pool;
-    return size <= CCI__REL_MIDDLE && cci__rel_has_one(rel, &pool->middle, CCI_REL_MIDDLE, rel->middle_count,
-                                                       pool->middle_out, pool->middle_total);
+    return size <= CCI__REL_MIDDLE && cci__rel_has_one(rel, CCI_REL_MIDDLE, rel->middle_count);
 }
 
 /* May it have one more middle or large block? */
 static int cci__rel_has_larger(cci_rel_t *rel, uint32_t size) {
-    cci_rel_pool_t *pool = rel->pool;
-    return cci__rel_has_middle(rel, size) ||
-           cci__rel_has_one(rel, &pool->large, CCI_REL_LARGE, rel->large_count, pool->large_out, pool->large_total);
+    return cci__rel_has_middle(rel, size) || cci__rel_has_one(rel, CCI_REL_LARGE, rel->large_count);
 }
 
 /* How many things of `size` bytes may be pending where the program has not said how many: three times what may be under
@@ -5774,12 +5781,28 @@ static int cci__rel_has_blocks(cci_rel_t *rel, uint32_t count, uint32_t need) {
     if ((CCI__UNLIKELY(rel->block_count + count > pool->block_limit) &&
          rel->block_count + count > cci__rel_elastic(rel, rel->mtu)) ||
         pool->block_out + count > pool->block_total ||
-        !cci__rel_block_share(rel, rel->block_count + count - 1, pool->block_out + count - 1, pool->block_total) ||
+        !cci__rel_block_share(rel, rel->block_count + count - 1, pool->block_out + count - 1, pool->block_total,
+                              pool->block_silent) ||
         !cci__rel_has(pool, &pool->blocks, CCI_REL_BLOCKS))
         return 0;
     if (count == 2 && pool->blocks.next->next == &pool->blocks && !(pool->more && pool->more(pool, CCI_REL_BLOCKS)))
         return 0;
     return need <= CCI__REL_SMALL || cci__rel_has_larger(rel, need);
+}
+
+/* Counts what the connection holds among what is held for peers that do not answer, or no longer. */
+static CCI__RARE void cci__rel_count_silent(cci_rel_t *rel, uint8_t silent) {
+    uint32_t change = (uint32_t)silent - rel->silent; /* 1, 0, or -1 modulo 2^32 */
+    rel->pool->block_silent += change * rel->block_count;
+    rel->pool->middle_silent += change * rel->middle_count;
+    rel->pool->large_silent += change * rel->large_count;
+    rel->silent = silent;
+}
+
+/* The peer has acknowledged something. */
+static inline void cci__rel_answers(cci_rel_t *rel) {
+    if (CCI__UNLIKELY(rel->silent)) cci__rel_count_silent(rel, 0);
+    rel->probes = 0;
 }
 
 /* The connection's count of blocks like the middle or large one that an item's frames are in. */
@@ -5793,6 +5816,7 @@ static void cci__rel_free_larger(cci_rel_t *rel, const cci_rel_item_t *item) {
     int is_large = item->capacity == pool->block_size;
     cci__list_insert(is_large ? pool->large.next : pool->middle.next, (cci_list_t *)(void *)item->frames);
     --*(is_large ? &pool->large_out : &pool->middle_out);
+    *(is_large ? &pool->large_silent : &pool->middle_silent) -= rel->silent;
     --*cci__rel_larger_count(rel, item);
 }
 
@@ -5807,6 +5831,7 @@ static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item, uint32_t size
     item->frames = (uint8_t *)(void *)block;
     item->capacity = is_middle ? CCI__REL_MIDDLE : pool->block_size;
     ++*(is_middle ? &pool->middle_out : &pool->large_out);
+    *(is_middle ? &pool->middle_silent : &pool->large_silent) += rel->silent;
     ++*cci__rel_larger_count(rel, item);
 }
 
@@ -5855,6 +5880,7 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
     item->bulk_sent = 0;
     if (in_block) {
         pool->block_out++;
+        pool->block_silent += rel->silent;
 #ifndef CCI_NO_STATS
         if (CCI__UNLIKELY(pool->block_out > pool->block_peak)) pool->block_peak = pool->block_out;
 #endif
@@ -5882,6 +5908,7 @@ static void cci__rel_free_item(cci_rel_t *rel, cci_rel_item_t *item) {
     }
     if (item->capacity > CCI__REL_SMALL) cci__rel_free_larger(rel, item);
     pool->block_out--;
+    pool->block_silent -= rel->silent;
     rel->block_count--;
     cci__list_insert(pool->blocks.next, &item->node);
 }
@@ -6129,6 +6156,7 @@ CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel) {
         rel->unsure |= (item->flags & CCI__ITEM_ANSWER) != 0; /* its acknowledgement goes again, too */
     }
     cci__rel_free_records(rel);
+    cci__rel_count_silent(rel, 1);
     rel->ack_count = rel->nack_count = rel->ping = 0; /* what is not acknowledged comes again */
     cci__list_remove(&rel->items);
     return CCI__CONTAINER(first, cci_rel_item_t, node);
@@ -6162,6 +6190,7 @@ CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
     }
     rel->run_limit = 0;
     rel->probes = 2;
+    rel->silent = 1; /* the pool counts it so since cci_rel_park() */
     rel->flow.window = 2 * (uint64_t)rel->mtu;
     rel->progress_ns = 0;
 }
@@ -7913,7 +7942,7 @@ static void cci__rel_was_late(cci_rel_t *rel, cci_rel_sent_t *late, uint64_t now
         rel->late->head.cut == (uint32_t)rel->flow.cut_ns)
         cci__flow_undo(&rel->flow, &rel->late->head.before);
     rel->largest_acked = cci__max64(rel->largest_acked, late->number);
-    rel->probes = 0;
+    cci__rel_answers(rel);
     while (node != &rel->lost && CCI__CONTAINER(node, cci_rel_sent_t, node)->number != late->number) node = node->prev;
     if (node != &rel->lost) cci__rel_acked(rel, CCI__CONTAINER(node, cci_rel_sent_t, node), now_ns);
     cci__rel_free_record(rel, late);
@@ -8041,7 +8070,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
         if (CCI__UNLIKELY(sent->number < overtaken)) cci__rel_reordered(rel, sent_ns, now_ns);
-        rel->probes = 0;
+        cci__rel_answers(rel);
         if (CCI__UNLIKELY(rel->unsure) && cci__rel_had_ack(rel, sent)) rel->unsure = rel->untold = 0;
         named++;
         cci__rel_acked(rel, sent, now_ns);
@@ -9126,8 +9155,9 @@ static void cci__rel_probe_timeout(cci_rel_t *rel, uint64_t now_ns) {
         (void)cci__rel_missed(rel, sent, 0);
         return;
     }
-    rel->probes = (uint16_t)(rel->probes + (rel->probes < UINT16_MAX));
+    rel->probes = (uint8_t)(rel->probes + (rel->probes < UINT8_MAX));
     if (rel->probes == 3) cci__rel_note(rel, CCI_REL_SILENT);
+    if (rel->probes >= 3) cci__rel_count_silent(rel, 1);
     if (!sent->item) rel->ping = 1;
     if (rel->probes >= 3) {
         if (sent->size > rel->pool->base_mtu && rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
@@ -9153,7 +9183,7 @@ CCI_API void cci_rel_moved(cci_rel_t *rel) {
     cci__flow_init(&rel->flow, cci__max64(12000, 4 * (uint64_t)rel->mtu));
     rel->min_rtt_ns = CCI__NEVER;
     rel->loss_ns = CCI__NEVER;
-    rel->probes = 0;
+    cci__rel_answers(rel);
     if (rel->reliable) rel->ping = 1; /* the answer tells how long this path takes */
     CCI__REL_ECN(cci_rel_begin_ecn(rel);)
 }
@@ -11656,7 +11686,8 @@ extern "C" {
 #define CCI__DGRAM_ROUNDS 4096u /* connections that are passed over, at once, since they have moved more than others */
 #define CCI__DGRAM_SELDOM_NS (8 * CCI__MS) /* a program that does not call for so long does so seldom */
 #define CCI__DGRAM_UNTIMED 64u /* rounds in a row that take in what has come, before timers are judged all the same */
-#define CCI__DGRAM_TURN_NS (200 * CCI__MS) /* a turn that is not taken ends */
+#define CCI__DGRAM_TURN_NS (200 * CCI__MS)   /* a turn that is not taken ends */
+#define CCI__DGRAM_HEARD_NS (1000 * CCI__MS) /* a peer that was heard longer ago may be silent by now */
 #define CCI__DGRAM_DOUBTED 8u /* one turn in so many is for peers that had turns and have not acknowledged anything */
 #define CCI__DGRAM_PAUSE_NS (100 * CCI__MS) /* before a silent peer is asked for a sign of life; then twice as long */
 #define CCI__DGRAM_PAUSE_MAX_NS (2000 * CCI__MS)
@@ -12592,7 +12623,11 @@ static void cci__dgram_take_hot(cci__dgram_t *ep, cci__hot_t *hot) {
     cci__list_remove(&hot->ready);
     cci__list_remove(&hot->inbox);
     cci__list_remove(&hot->in_use);
-    conn->conn.flags &= (uint16_t) ~(CCI__CONN_DOUBTED | CCI__CONN_REFUSED);
+    if ((conn->conn.flags & CCI__CONN_REFUSED) && hot->rel.heard_ns == 0) /* asked for a sign of life, it gave none */
+        conn->conn.flags |= CCI__CONN_DOUBTED;
+    else
+        conn->conn.flags &= (uint16_t)~CCI__CONN_DOUBTED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_REFUSED;
     if (conn->conn.state == CCI_CONN_OPEN && !hot->rel.leaving)
         conn->peer.life.at.turn = 0; /* what it did not use is not saved for later */
     if (hot->rel.leaving == 2) cci__dgram_queue_up(ep, conn);
@@ -12702,7 +12737,10 @@ static int cci__path_is_busy(const cci__dgram_t *ep, const cci_conn_path_t *path
 /* It has been used since the connection got it, or could have been for long enough. */
 static int cci__hot_had_turn(const cci__dgram_t *ep, const cci__hot_t *hot) {
     if (CCI__UNLIKELY(cci__path_is_busy(ep, hot->path))) return 0;
-    return ep->waiting_count == 0 || (hot->rel.heard_ns > 0 && !(hot->conn->conn.flags & CCI__CONN_REFUSED)) ||
+    if (hot->conn->conn.flags & CCI__CONN_REFUSED) /* its peer has time to answer */
+        return ep->base.now_ns >=
+               hot->rel.progress_ns + cci__max64(CCI__DGRAM_TURN_NS, 2 * cci_rel_answer_ns(&hot->rel));
+    return ep->waiting_count == 0 || hot->rel.heard_ns > 0 ||
            ep->base.now_ns >= hot->rel.progress_ns + CCI__DGRAM_TURN_NS;
 }
 
@@ -15851,6 +15889,25 @@ static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__hot_t *hot) {
     return hot->rel.leaving || hot->rel.probes >= 2;
 }
 
+/* The program sends, and nothing is under way: that the peer was heard long ago does not show that it is there now. */
+static void cci__dgram_forget_heard(const cci__dgram_t *ep, cci_rel_t *rel) {
+    if (ep->base.now_ns >= rel->heard_ns + CCI__DGRAM_HEARD_NS && !cci__rel_has_gap(rel)) rel->heard_ns = 0;
+}
+
+/* Others have the blocks that the program wanted. If the connection has nothing under way, its peer is asked for a sign
+ * of life: the last blocks are for those that give one, and so is a longer turn. */
+static void cci__dgram_refused(cci__dgram_t *ep, cci__hot_t *hot) {
+    cci_rel_t *rel = &hot->rel;
+    if (!cci__list_empty(&rel->items)) return;
+    if (rel->heard_ns > 0 || !(hot->conn->conn.flags & CCI__CONN_REFUSED)) rel->progress_ns = ep->base.now_ns;
+    hot->conn->conn.flags |= CCI__CONN_REFUSED;
+    if (!rel->reliable || cci__rel_has_gap(rel) || rel->ping || !cci__list_empty(&rel->flight)) return;
+    rel->heard_ns = 0;
+    rel->ping = 1;
+    cci__dgram_make_ready(ep, hot);
+    cci__dgram_arm(ep);
+}
+
 /* Says so in the log, every 10 s at most. */
 static int cci__dgram_lacks_memory(cci__dgram_t *ep) {
     if (ep->base.now_ns >= ep->memory_log_ns) {
@@ -15877,6 +15934,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
         ep->base.now_ns = ep->base.link->now(ep->base.handle);
         ep->unclocked = 0;
         if (ep->heard + ep->issued == 0) ep->given_since_ns = ep->base.now_ns; /* it had nothing to do */
+        if (hot->rel.in_flight == 0) cci__dgram_forget_heard(ep, &hot->rel);
     }
     ep->issued++;
     op = cci__dgram_op(ep, conn, context, flags, &status);
@@ -15885,10 +15943,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
                    cci_rel_mark_wake(&hot->rel, length));
     if (status != CCI_SUCCESS) {
         cci__dgram_undo_op(ep, hot, op);
-        if (cci__list_empty(&hot->rel.items)) {
-            conn->conn.flags |= CCI__CONN_REFUSED;
-            hot->rel.progress_ns = ep->base.now_ns;
-        }
+        cci__dgram_refused(ep, hot);
         return status;
     }
     conn->conn.flags &= (uint16_t)~CCI__CONN_REFUSED;
@@ -16023,6 +16078,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     ep->base.now_ns = ep->base.link->now(ep->base.handle);
     hot = cci__dgram_activate(ep, conn);
     if (!hot || cci__dgram_must_wait(ep, hot)) return cci__dgram_lacks_memory(ep);
+    if (hot->rel.in_flight == 0) cci__dgram_forget_heard(ep, &hot->rel);
     CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_messages(ep, hot));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (CCI__LISTS(op && (call->flags & CCI_PIECE))) op->event.base.pub.send.type = CCI_EVENT_NONE;
@@ -16031,8 +16087,10 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
             (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, hot, call, op) : cci__dgram_write(ep, hot, call, op);
     if (status != CCI_SUCCESS) {
         cci__dgram_undo_op(ep, hot, op);
+        if (status == CCI_ENOBUFS) cci__dgram_refused(ep, hot);
         return status;
     }
+    conn->conn.flags &= (uint16_t)~CCI__CONN_REFUSED;
     CCI__STATS(if (ep->base.tallies.counted) cci__dgram_tally_rma(ep, hot, call));
     hot->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
     return cci__dgram_issued(ep, hot, op, call->flags);

@@ -1486,7 +1486,8 @@ static void check_stock(const side_t *side) {
     int kind;
     for (kind = 0; kind < CCI__STORES; kind++)
         FUZZ_CHECK(kind == CCI__STORE_OPS || list_length(ep->stores[kind].free) == ep->stores[kind].made, "things are lost");
-    FUZZ_CHECK(ep->pool.block_out == 0 && ep->pool.large_out == 0 && ep->pool.middle_out == 0, "send buffers are lost");
+    FUZZ_CHECK(ep->pool.block_out == 0 && ep->pool.large_out == 0 && ep->pool.middle_out == 0 &&
+                   ep->pool.block_silent == 0 && ep->pool.middle_silent == 0 && ep->pool.large_silent == 0, "send buffers are lost");
     FUZZ_CHECK(ep->pool.record_free == ep->pool.record_total, "records of what was sent are lost");
     FUZZ_CHECK(ep->pool.reassembly_free == ep->pool.reassembly_total, "parts are lost");
     FUZZ_CHECK(list_length(&ep->rma.chunks) == ep->rma.chunk_made, "chunks are lost");

@@ -34,6 +34,7 @@
 #define CONNECTING 2048u /* connects under way at once */
 #define SERVED 600u      /* connections whose ends at the server are known */
 #define LONG_WRITE 20000u
+#define BEGINS_APART 7u   /* connections: a program that sends to all begins with another one each time */
 
 /* ---- work ------------------------------------------------------------------------------------------------------------ */
 
@@ -60,6 +61,8 @@ typedef struct peer {
     uint64_t worst_ns;
     uint32_t replies, slow; /* slow: replies that took longer than two round trips */
     uint32_t length;        /* bytes of its messages */
+    uint32_t told;          /* messages that it had not asked for */
+    uint64_t told_ns;       /* ... the last of them */
     int is_failed;
     struct peer *next_unsent;
 } peer_t;
@@ -128,6 +131,8 @@ static void take_reply(peer_t *peer) {
     uint64_t waited_ns = net.now_ns - peer->began_ns;
     if (peer->began_ns == 0) {
         crowd.unasked++;
+        peer->told++;
+        peer->told_ns = net.now_ns;
         return;
     }
     peer->began_ns = 0;
@@ -829,6 +834,59 @@ static void test_what_is_kept_for_silent_peers_at_the_memory_limit_arrives_when_
     disperse();
 }
 
+/* The server's program sends to all, four messages to each, for as long as it can, and tries again every 20 ms. Of the peers
+ * that answer, from `first` on, returns the longest wait for a message. */
+static uint64_t tell_all(uint32_t first, uint64_t until_ns) {
+    uint64_t worst_ns = 0;
+    uint32_t i, k, begin;
+    for (i = first; i < crowd.peer_count; i++) {
+        crowd.peers[i].told = 0;
+        crowd.peers[i].told_ns = net.now_ns;
+    }
+    for (begin = 0; net.now_ns < until_ns; begin += BEGINS_APART) {
+        for (i = 0; i < crowd.served_count; i++)
+            for (k = 0; k < 4 && cci_send(crowd.served[(begin + i) % crowd.served_count], payload, LARGE_BYTES, NULL,
+                                        CCI_FLAG_SILENT) == CCI_SUCCESS; k++)
+                continue;
+        run_server();
+        run_until(net.now_ns + 20 * NET_MS);
+        for (i = first; i < crowd.peer_count; i++)
+            if (net.now_ns - crowd.peers[i].told_ns > worst_ns)
+                worst_ns = net.now_ns - crowd.peers[i].told_ns;
+    }
+    return worst_ns;
+}
+
+/* A program that goes on sending to silent peers, which are more than can have traffic at once, reaches the others all the
+ * same, in seconds and not when the send time-out of what it has sent to the silent ones is over. */
+static void test_at_the_memory_limit_silent_peers_that_a_program_goes_on_sending_to_give_way(void **state) {
+    static const measurement_t crowds[] = {
+        {90, 9, 2000, 0, 1u << 18, 0, 44, 0}, {130, 13, 2000, 0, 1u << 18, 0, 93, 0}, {300, 6, 2000, 0, 1u << 18, 0, 84, 0},
+        {510, 51, 2000, 0, 1u << 19, 0, 99, 0}};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof crowds / sizeof crowds[0]; i++) {
+        const measurement_t *m = &crowds[i];
+        uint32_t k, silent = m->clients * m->silent_percent / 100, first, least = UINT32_MAX, all = 0;
+        uint64_t worst_ns;
+        gather(m);
+        first = crowd.clients[silent].first;
+        (void)tell_all(first, net.now_ns + NET_S); /* as much as possible is under way to all of them */
+        for (k = 0; k < silent; k++)
+            net_silence(crowd.clients[k].index, 1);
+        worst_ns = tell_all(first, net.now_ns + 25 * NET_S);
+        for (k = first; k < m->peers; k++) {
+            all += crowd.peers[k].told;
+            if (crowd.peers[k].told < least)
+                least = crowd.peers[k].told;
+        }
+        print_message("%u silent, %u not: %u messages, %u to each at least, longest wait %u ms\n", first, m->peers - first, all,
+                      least, (unsigned)(worst_ns / NET_MS));
+        assert_true(worst_ns < 4 * NET_S);
+        disperse();
+    }
+}
+
 /* ---- tests: memory of silent peers ----------------------------------------------------------------------------------- */
 
 /* The first client is silent, and the server writes into its memory on each of its connections. */
@@ -960,6 +1018,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_at_the_memory_limit_peers_that_do_not_answer_give_way),
         cmocka_unit_test(test_at_the_memory_limit_peers_that_only_seem_to_answer_give_way),
         cmocka_unit_test(test_what_is_kept_for_silent_peers_at_the_memory_limit_arrives_when_they_are_back),
+        cmocka_unit_test(test_at_the_memory_limit_silent_peers_that_a_program_goes_on_sending_to_give_way),
         cmocka_unit_test(test_at_the_memory_limit_silent_peers_that_are_written_to_give_way),
         cmocka_unit_test(test_writes_that_were_kept_for_silent_peers_are_done_when_they_are_back),
     };

@@ -1252,7 +1252,9 @@ static void check_idle(uint32_t index) {
     HAS_ALL(chunks, all->chunks);
     REQUIRE(ORACLE_LEAK, pools.control >= all->control && (pools.control - all->control) % CCI__DGRAM_CONTROL == 0,
             "node %u: %u events of connections are free", index, pools.control);
-    REQUIRE(ORACLE_LEAK, ep->pool.block_out == 0 && ep->pool.large_out == 0 && ep->pool.middle_out == 0 && ep->pool.reassembly_free == ep->pool.reassembly_total &&
+    REQUIRE(ORACLE_LEAK, ep->pool.block_out == 0 && ep->pool.large_out == 0 && ep->pool.middle_out == 0 &&
+                             ep->pool.block_silent == 0 && ep->pool.large_silent == 0 && ep->pool.middle_silent == 0 &&
+                             ep->pool.reassembly_free == ep->pool.reassembly_total &&
                              ep->pool.gap_free == ep->stores[CCI_REL_GAPS].most && ep->pool.record_free == ep->pool.record_total,
             "node %u: counts of blocks, parts, gaps and records", index);
     REQUIRE(ORACLE_LEAK, ep->base.evq.recv_out == 0 && ep->base.evq.free_buffer_count + CCI__DGRAM_BATCH_RX == ep->base.evq.buffer_total,

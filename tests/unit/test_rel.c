@@ -345,6 +345,7 @@ static void assert_pools_full(const side_t *s, uint32_t blocks, uint32_t bulks, 
     assert_int_equal(list_length(&s->pool.gaps), PARTS + 1);
     assert_int_equal(s->pool.gap_free, PARTS + 1);
     assert_int_equal(s->pool.block_out, 0);
+    assert_int_equal(s->pool.block_silent, 0);
     assert_int_equal(s->pool.large_out, 0);
     assert_int_equal(s->rel.in_flight, 0);
 }
