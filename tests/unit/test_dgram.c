@@ -913,7 +913,7 @@ static void messages_that_there_is_no_memory_for_are_refused_and_none_is_lost(vo
 }
 
 /* Messages of some hundred bytes that wait for slow peers take about as much memory, not a datagram's length each, where
- * datagrams are long: another peer's have room beside them. */
+ * datagrams are long: those of another peer, which has answered, have room beside them. */
 static void messages_that_wait_for_slow_peers_leave_memory_to_others_where_datagrams_are_long(void **state) {
     static const uint8_t bytes[500];
     uint32_t count = 100;
@@ -926,6 +926,8 @@ static void messages_that_wait_for_slow_peers_leave_memory_to_others_where_datag
     for (i = 0; i <= 40; i++)
         connect_both(CCI_CONN_ATTR_RU);
     run(200);
+    assert_int_equal(cci_send(of_client[40], bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+    run_until(&sent_count, 1); /* so that peer has answered */
     for (i = 0; i < 40; i++) { /* the server does not look */
         uint32_t k;
         for (k = 0; k < count && (status = cci_send(of_client[i], bytes, sizeof bytes, NULL, 0)) == CCI_SUCCESS; k++, issued++)
