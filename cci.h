@@ -172,7 +172,10 @@
  *     after a sign of life             the connection takes its turn among all others, at once
  *     a turn                           without an acknowledgement: from then on such connections have one turn in
  *                                      eight, together, while others wait
- *     messages pending                 a quarter of the memory for messages is for peers that answer
+ *     messages pending                 a quarter of the memory for messages is for peers that were heard in the last
+ *                                      second and answer. An eighth of what silent peers do not hold stays free, for
+ *                                      the rest to go on when many fall silent at once. After CCI_ENOBUFS the peer is
+ *                                      asked for a sign of life
  * A connection keeps its turn until a remote write or read that is under way ends: a program that wants others served
  * soon divides large ones. When the peer falls silent, they give up the turn, as above; a read then begins again.
  * With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
