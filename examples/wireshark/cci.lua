@@ -9,6 +9,12 @@
 -- a packet's own part are cci.NAME, those of a frame are cci.FRAME.NAME, and cci.FRAME alone finds packets with such a
 -- frame. The tables below are those of that document; a test compares them.
 --
+-- Packets of one connection have one number, cci.stream, even when a side gets another address; follow one with the
+-- filter "cci.stream == 0". An acknowledgement names the frame of the latest packet that it is for (cci.acks) and the
+-- round trip from there (cci.round_trip: seen from where the capture was made, less what the receiver says it waited).
+-- What is sent again names the frame that had it before (cci.repeats). Of sealed packets only the number of the
+-- connection is known.
+--
 -- On a loopback interface, and where a network card splits or joins datagrams (UDP_SEGMENT, UDP_GRO), a capture shows a
 -- train of them as one: packets of one length, the last perhaps shorter. They are shown as what they are, one by one.
 
@@ -506,7 +512,103 @@ layout("Packet", "SEALED", {
     {"others", 16, "end-16", "any", "as in the layout of the type, then encrypted bytes, then the tag"},
 })
 
+local seen = {
+    stream = ProtoField.uint32("cci.stream", "Connection", base.DEC, nil, nil, "the same number for all of its packets"),
+    acks = ProtoField.framenum("cci.acks", "Acknowledges what was sent in", base.NONE, frametype.ACK),
+    round_trip = ProtoField.double("cci.round_trip", "Round trip", "seconds, without the time that the receiver waited"),
+    repeats = ProtoField.framenum("cci.repeats", "Was sent before in", base.NONE, frametype.RETRANS_PREV),
+}
+for _, field in pairs(seen) do proto_list[#proto_list + 1] = field end
 cci.fields = proto_list
+
+-- ---- connections ----------------------------------------------------------------------------------------------------
+
+-- What is known of the capture so far. A direction of a connection is known by the token of the side that receives.
+local stream_count, by_token, by_indices, notes
+
+function cci.init()
+    stream_count, by_token, by_indices, notes = 0, {}, {}, {}
+end
+
+-- The connection of a token: {number, ways = {token = {sent = {}, had = {}}}}.
+local function know(token, stream)
+    if not stream then
+        stream = {number = stream_count, ways = {}, count = 0}
+        stream_count = stream_count + 1
+    end
+    if not stream.ways[token] then
+        stream.ways[token] = {sent = {}, had = {}}
+        stream.count = stream.count + 1
+    end
+    by_token[token] = stream
+    return stream
+end
+
+-- Finds the connection of a packet, and the token of who gets the packet.
+local function find_stream(name, buffer, pinfo)
+    local token = buffer(8, 8):bytes():tohex()
+    if name == "GROUP" then
+        token = "group of " .. tostring(pinfo.src) .. " " .. buffer(16, 4):le_uint()
+        return by_token[token] or know(token), token
+    end
+    local stream = by_token[token]
+    if not stream and name ~= "RESET" then -- the beginning was not captured: the indices and addresses are those of the other way
+        local from = ("%s %d %d"):format(tostring(pinfo.src), pinfo.src_port, buffer(16, 4):le_uint())
+        local to = ("%s %d %d"):format(tostring(pinfo.dst), pinfo.dst_port, buffer(4, 4):le_uint())
+        local key = from < to and from .. "," .. to or to .. "," .. from
+        local has_both = kinds.Packet[buffer(1, 1):uint()].size == "24" and buffer(16, 4):le_uint() ~= 0
+        local other = has_both and by_indices[key]
+        stream = know(token, other and other.count < 2 and other or nil)
+        if has_both then by_indices[key] = stream end
+    end
+    if stream and name == "ACCEPT" and buffer:len() >= 32 then know(buffer(24, 8):bytes():tohex(), stream) end
+    return stream, token
+end
+
+-- What was sent from the side that `token` belongs to.
+local function way_back(stream, token)
+    for other, way in pairs(stream.ways) do
+        if other ~= token then return way end
+    end
+end
+
+-- Looks at the packets of a frame once, in the order of the capture, and keeps what it sees.
+local function note_of(name, buffer, pinfo, place)
+    local of_frame = notes[pinfo.number] or {}
+    notes[pinfo.number] = of_frame
+    if of_frame[place] or pinfo.visited or buffer:len() < 24 then return of_frame[place] or {} end
+    local stream, token = find_stream(name, buffer, pinfo)
+    local note = {}
+    if stream then note = {stream = stream.number, way = stream.ways[token], back = way_back(stream, token), first = true} end
+    of_frame[place] = note
+    return note
+end
+
+local function add_seen(tree, name, value)
+    tree:add(seen[name], value):set_generated()
+end
+
+-- A frame of a packet that is looked at for the first time, or again: the notes about it.
+local function note_frame(note, name, values, number, pinfo, at)
+    local key = name .. " " .. at
+    if not note.first then return note[key] end
+    local made = {}
+    if name == "ACK" and note.back then
+        local sent = note.back.sent[values.largest]
+        if sent and not sent.is_acked then
+            sent.is_acked = true
+            local passed, waited = tonumber(tostring(pinfo.rel_ts)) - sent.time, values.delay * 4e-6
+            made.acks, made.round_trip = sent.frame, math.max(passed - waited, 0)
+        end
+    elseif (name == "MESSAGE" or name == "FRAGMENT" or name == "BULK") and note.way then
+        local piece = name .. " " .. values.sequence .. " " .. (values.offset or 0)
+        local had = note.way.had[piece]
+        if had and had.number ~= number then made.repeats = had.frame end
+        note.way.had[piece] = {frame = pinfo.number, number = number}
+    end
+    note[key] = made
+    return made
+end
 
 -- ---- dissection -----------------------------------------------------------------------------------------------------
 
@@ -594,7 +696,7 @@ local summaries = {
     end,
 }
 
-local function add_frame(tree, buffer, at)
+local function add_frame(tree, buffer, at, note, number, pinfo)
     local found = kinds.Frame[buffer(at, 1):uint()]
     if not found then
         tree:add(buffer(at), "Frame of an unknown type"):add_proto_expert_info(MALFORMED, "unknown type of frame")
@@ -607,6 +709,12 @@ local function add_frame(tree, buffer, at)
     item:set_len(stop - at)
     local text = summaries[found.name] and summaries[found.name](values)
     if text then item:append_text(" " .. text) end
+    local made = note_frame(note, found.name, values, number, pinfo, at) or {}
+    for _, name in ipairs({"acks", "round_trip", "repeats"}) do
+        if made[name] then add_seen(item, name, made[name]) end
+    end
+    if made.round_trip then text = ("%s rtt=%.3f ms"):format(text, made.round_trip * 1000) end
+    if made.repeats then text = text .. " again" end
     return stop, text and found.name .. " " .. text or found.name
 end
 
@@ -619,10 +727,10 @@ local function add_padding(tree, buffer, at)
     return at + padding
 end
 
-local function add_frames(tree, buffer, at)
+local function add_frames(tree, buffer, at, note, number, pinfo)
     local said = {}
     while at < buffer:len() do
-        local stop, text = add_frame(tree, buffer, at)
+        local stop, text = add_frame(tree, buffer, at, note, number, pinfo)
         said[#said + 1] = text
         if not stop then
             said[#said + 1] = "[malformed]"
@@ -691,8 +799,8 @@ local function spacing(buffer)
     end
 end
 
--- Shows one packet. Returns what the column says about it.
-local function add_packet(buffer, tree)
+-- Shows one packet, the `place`th of its frame. Returns what the column says about it.
+local function add_packet(buffer, tree, pinfo, place)
     local found = buffer:len() >= 2 and kinds.Packet[buffer(1, 1):uint()]
     local top = tree:add(cci, buffer())
     if not found then
@@ -704,6 +812,11 @@ local function add_packet(buffer, tree)
     local made = layouts.Packet[sealed and "SEALED" or found.name]
     local values, at = add_layout(top, made, buffer, 0)
     local info = found.name
+    local note = note_of(found.name, buffer, pinfo, place)
+    if note.stream then
+        add_seen(top, "stream", note.stream)
+        info = ("[%d] %s"):format(note.stream, info)
+    end
     if sealed then
         info = info .. " sealed"
     elseif not values then
@@ -711,7 +824,10 @@ local function add_packet(buffer, tree)
     elseif found.what == "frames" then
         info = info .. " " .. values.number
         top:append_text(", " .. info)
-        info = info .. " " .. add_frames(top, buffer, at)
+        if note.first and note.way then
+            note.way.sent[values.number] = {frame = pinfo.number, time = tonumber(tostring(pinfo.rel_ts))}
+        end
+        info = info .. " " .. add_frames(top, buffer, at, note, values.number, pinfo)
     else
         if found.what == "answer" and at < buffer:len() then
             local answer, stop = add_layout(top, layouts.Packet.ANSWER, buffer, at)
@@ -726,6 +842,7 @@ local function add_packet(buffer, tree)
         end
         top:append_text(", " .. info)
     end
+    note.first = nil
     return info
 end
 
@@ -733,12 +850,12 @@ function cci.dissector(buffer, pinfo, tree)
     pinfo.cols.protocol = "CCI"
     local all, size = buffer:len(), spacing(buffer)
     if not size then
-        pinfo.cols.info = add_packet(buffer, tree)
+        pinfo.cols.info = add_packet(buffer, tree, pinfo, 1)
         return all
     end
     local said = {}
     for at = 0, all - 1, size do
-        said[#said + 1] = add_packet(buffer(at, math.min(size, all - at)):tvb(), tree)
+        said[#said + 1] = add_packet(buffer(at, math.min(size, all - at)):tvb(), tree, pinfo, #said + 1)
     end
     pinfo.cols.info = ("%d packets: %s"):format(#said, table.concat(said, "; "))
     return all

@@ -7,5 +7,6 @@ wire_steps() {
     step wire wire
     step second second
     step wireshark wireshark
+    step wireshark-follows wireshark_follows
     step wireshark-train wireshark_train
 }

@@ -23,7 +23,7 @@ capture_udp() {
     [ ! -s "$capture" ] || return 0
     build wire_run-portable tests/wire/wire_run.c -O2 -DCCI_UDP_PORTABLE || return 1
     for try in 1 2 3; do
-        timeout 120 sh tests/wire/capture.sh "$out/wire_run-portable" "$capture" >"$capture.run" 2>&1
+        timeout 120 sh tests/wire/capture.sh "$run_programs/wire_run-portable" "$capture" >"$capture.run" 2>&1
         status=$?
         cat "$capture.run"
         [ "$status" -eq 75 ] || break
@@ -40,7 +40,7 @@ capture_udp() {
 two_captures() {
     beside=
     for network in "$1" "$2"; do
-        capture_sim "$network" "$out/conformance" "$network" || continue
+        capture_sim "$network" "$run_programs/conformance" "$network" || continue
         python3 "$wire_check" --hostile "$capture" >"$capture.log" 2>&1 &
         beside="$beside $network:$!"
     done
@@ -57,7 +57,7 @@ wire() {
     has python3 || { skip 'there is no python3' && return; }
     build wire_run tests/wire/wire_run.c -O2 || return
     self_test=
-    if capture_sim run "$out/wire_run" sim; then
+    if capture_sim run "$run_programs/wire_run" sim; then
         check 'a run that shows everything differs from the document' python3 "$wire_check" --cover "$capture"
         python3 "$wire_check" --self-test "$capture" >"$capture.self" 2>&1 & # takes long
         self_test=$!
@@ -111,8 +111,8 @@ second() {
     second_for build/rma offer --crc
     second_as build/rma 1 'atomic --crc --loss 100'
     build wire_run tests/wire/wire_run.c -O2 || return
-    second_as "$out/wire_run serve" 0 hello 'hello --loss 50'
-    second_as "$out/wire_run serve" 1 'hello --crc'
+    second_as "$run_programs/wire_run serve" 0 hello 'hello --loss 50'
+    second_as "$run_programs/wire_run serve" 1 'hello --crc'
     second_for build/hello serve --crc --named
     second_as build/hello 0 # configures what comes now
     second_for build/hello serve --named
@@ -149,6 +149,39 @@ dissect() {
 }
 
 # The dissector has the document's tables, and shows in a capture what the checker decodes, field by field.
+# follow CAPTURE [DISSECTOR]: connections, round trips and repetitions are what the packets say.
+follow() {
+    fields='frame.number frame.time_relative udp.srcport udp.dstport cci.stream cci.type cci.number cci.ack.largest cci.ack.delay
+        cci.acks cci.round_trip cci.repeats cci.receiver_token cci.client_token cci.server_token cci.sender_index cci.receiver_index'
+    # shellcheck disable=SC2046,SC2086
+    timeout 120 tshark $passes -X "lua_script:${2:-$dissector}" -r "$1" -T fields -E 'separator=;' -E occurrence=f \
+        $(printf ' -e %s' $fields) 2>/dev/null | awk -f tests/wire/follow.awk | tail -n 5
+}
+
+# follows CAPTURE [DISSECTOR]: the last line of follow() says that nothing is wrong.
+follows() {
+    follow "$@" >"$out/follow.txt"
+    cat "$out/follow.txt"
+    grep -q '^[1-9][0-9]* packets, [1-9][0-9]* acknowledge others, [1-9][0-9]* are sent again, 0 are wrong$' "$out/follow.txt"
+}
+
+wireshark_follows() {
+    has tshark || { skip 'there is no tshark: apt-get install tshark' && return; }
+    build wire_run tests/wire/wire_run.c -O2 && capture_sim follow "$run_programs/wire_run" sim || return
+    passes=
+    check 'connections or round trips are wrong' follows "$capture"
+    passes=-2
+    check 'they are wrong when they are looked at again' follows "$capture"
+    check 'the capture has no beginning to cut off' editcap -r "$capture" "$capture.cut" 3001-999999
+    passes=
+    check 'they are wrong when the beginning is missing' follows "$capture.cut"
+    for change in 's/delay \* 4e-6/delay * 8e-6/' 's/by_token\[token\] = stream/by_token[token] = nil/' \
+        's/if other ~= token then/if other == token then/' 's/had.number ~= number/had.number == number/'; do
+        sed "$change" "$dissector" >"$out/changed.lua"
+        check "not noticed: $change" not follows "$capture" "$out/changed.lua"
+    done
+}
+
 wireshark() {
     has python3 || { skip 'there is no python3' && return; }
     check "$dissector has other tables than the document" python3 "$wire_check" --lua "$dissector"
@@ -156,7 +189,7 @@ wireshark() {
     check 'a changed table is not noticed' not python3 "$wire_check" --lua "$out/changed.lua"
     has tshark || { skip 'there is no tshark: apt-get install tshark' && return; }
     build wire_run tests/wire/wire_run.c -O2 || return
-    if capture_sim run "$out/wire_run" sim && dissect "$capture"; then
+    if capture_sim run "$run_programs/wire_run" sim && dissect "$capture"; then
         check 'the simulated run is dissected differently' python3 "$wire_check" --pdml "$capture.pdml" "$capture"
         check 'no damaged packets were made' python3 "$wire_check" --damage "$out/wire/damaged.pcap" "$capture"
         dissect "$out/wire/damaged.pcap" -d udp.port==49152,cci &&
@@ -189,7 +222,7 @@ END
     case $status in 75 | 77) skip "no capture: $(tail -n 1 "$capture.run")" && return ;; esac
     check 'the run failed' [ "$status" -eq 0 ]
     tshark -X "lua_script:$dissector" -r "$capture" 2>/dev/null >"$capture.lines"
-    grep -q ' [0-9]* packets: DATA [0-9]* .*; DATA ' "$capture.lines" || { skip 'the kernel made no trains' && return; }
+    grep -q ' [0-9]* packets: \[[0-9]*\] DATA [0-9]* .*; \[[0-9]*\] DATA ' "$capture.lines" || { skip 'the kernel made no trains' && return; }
     tshark -X "lua_script:$dissector" -r "$capture" -Y 'cci.shown.malformed or cci.shown.unexpected or _ws.malformed' \
         2>/dev/null >"$capture.malformed"
     head -n 5 "$capture.malformed"
