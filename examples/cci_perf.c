@@ -43,6 +43,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 
 #define PROTOCOL_VERSION 2u
@@ -290,11 +291,16 @@ static double percentile_us(const struct histogram *histogram, double share) {
 
 /* ---- the server ------------------------------------------------------------------------------------------------ */
 
+struct counted {
+    uint64_t bytes_in, bytes_out, messages, resent;
+};
+
 struct channel { /* what a connection's context points to */
     struct session *session; /* NULL: it was closed while the connection was being made */
     enum role role;
     cci_connection_t *connection; /* NULL: it is being made */
     struct channel *next;         /* of the session */
+    struct counted shown;         /* what --top has shown */
     /* the run that START began */
     uint64_t received;
     uint8_t *seen; /* bit per number, for reliable unordered messages */
@@ -743,6 +749,149 @@ static void tell_statistics(cci_endpoint_t *of, cci_connection_t *connection) {
             one.operations_pending, one.path_mtu);
 }
 
+/* ---- --top: what the connections do, once a second ---- */
+
+#define TOP_PERIOD_NS 1000000000ull
+#define TOP_ROWS 20    /* where standard output is no terminal */
+#define TOP_COLUMNS 46 /* of a line, without the peer */
+
+struct top_row {
+    cci_connection_t *connection;
+    cci_conn_stats_t stats;
+    struct counted more; /* since the last time */
+};
+
+static int tops, top_is_drawn; /* --top; the screen was cleared for it */
+static uint64_t top_ns;        /* when it was shown */
+static cci_endpt_stats_t top_before;
+
+/* 0.0 to 999 and a letter, five columns at most. */
+static const char *top_number(char text[16], double number) {
+    static const char units[] = " kMGT";
+    int unit = 0;
+    while (number >= 999.5 && unit < 4) {
+        number /= 1000;
+        unit++;
+    }
+    snprintf(text, 16, "%.*f%.*s", unit > 0 && number < 99.95 ? 1 : 0, number, unit > 0, units + unit);
+    return text;
+}
+
+static int top_is_busier(const void *one, const void *other) {
+    const struct counted *a = &((const struct top_row *)one)->more, *b = &((const struct top_row *)other)->more;
+    uint64_t bytes_a = a->bytes_in + a->bytes_out, bytes_b = b->bytes_in + b->bytes_out;
+    return bytes_a < bytes_b ? 1 : -(bytes_a > bytes_b);
+}
+
+/* The rows of all connections, the busiest first; *count of them. Whoever calls frees them. */
+static struct top_row *top_rows(size_t *count) {
+    struct top_row *rows = NULL;
+    size_t limit = 0;
+    int i;
+    *count = 0;
+    for (i = 0; i < SESSION_LIMIT; i++) {
+        struct channel *channel;
+        for (channel = sessions[i].channels; channel; channel = channel->next) {
+            struct top_row *row;
+            struct counted now;
+            if (*count == limit) {
+                struct top_row *grown = (struct top_row *)realloc(rows, (limit = 2 * limit + 16) * sizeof *rows);
+                if (!grown) fail("--top", CCI_ENOMEM);
+                rows = grown;
+            }
+            row = &rows[*count];
+            if (!channel->connection || cci_get_opt(channel->connection, CCI_OPT_CONN_STATS, &row->stats) != CCI_SUCCESS) continue;
+            row->connection = channel->connection;
+            now.bytes_in = row->stats.bytes_received + row->stats.peer_write_bytes;
+            now.bytes_out = row->stats.bytes_sent + row->stats.peer_read_bytes;
+            now.messages = row->stats.messages_received + row->stats.messages_sent;
+            now.resent = row->stats.packets_retransmitted;
+            row->more.bytes_in = now.bytes_in - channel->shown.bytes_in;
+            row->more.bytes_out = now.bytes_out - channel->shown.bytes_out;
+            row->more.messages = now.messages - channel->shown.messages;
+            row->more.resent = now.resent - channel->shown.resent;
+            channel->shown = now;
+            ++*count;
+        }
+    }
+    if (*count > 1) qsort(rows, *count, sizeof *rows, top_is_busier);
+    return rows;
+}
+
+/* A line that fits, and clears what was there before. */
+static void top_line(int columns, const char *text) {
+    printf("%.*s%s\n", columns - 1, text, top_is_drawn ? "\033[K" : "");
+}
+
+static void top_columns(int columns, const char *peer, const char *const cells[6]) {
+    char line[400];
+    int room = columns - TOP_COLUMNS < 12 ? 12 : columns - TOP_COLUMNS > 300 ? 300 : columns - TOP_COLUMNS;
+    snprintf(line, sizeof line, "%-*.*s %6s %6s %6s %8s %7s %6s", room, room, peer, cells[0], cells[1], cells[2], cells[3],
+             cells[4], cells[5]);
+    top_line(columns, line);
+}
+
+static void top_show_row(const struct top_row *row, double seconds, int columns) {
+    const cci_conn_stats_t *stats = &row->stats;
+    char text[6][16], *uri = NULL;
+    const char *cells[6];
+    cells[0] = top_number(text[0], (double)row->more.bytes_in / seconds);
+    cells[1] = top_number(text[1], (double)row->more.bytes_out / seconds);
+    cells[2] = top_number(text[2], (double)row->more.messages / seconds);
+    cells[3] = stats->srtt_ns ? top_number(text[3], (double)stats->srtt_ns / 1e3) : "-";
+    cells[4] = stats->congestion_window ? top_number(text[4], (double)stats->congestion_window) : "-";
+    cells[5] = top_number(text[5], (double)row->more.resent / seconds);
+    (void)cci_get_opt(row->connection, CCI_OPT_CONN_PEER_URI, &uri);
+    top_columns(columns, uri ? uri : "?", cells);
+    free(uri);
+}
+
+/* The first lines: the endpoint. */
+static void top_show_all(double seconds, int columns) {
+    static const char *const heads[6] = {"in/s", "out/s", "msg/s", "rtt us", "window", "re/s"};
+    char in[16], out[16], resent[16], line[400], *uri = NULL;
+    cci_endpt_stats_t all;
+    if (cci_get_opt(endpoint, CCI_OPT_ENDPT_STATS, &all) != CCI_SUCCESS) memset(&all, 0, sizeof all);
+    (void)cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri);
+    snprintf(line, sizeof line, "%s  %u connections", uri ? uri : "?", all.connections_open);
+    top_line(columns, line);
+    free(uri);
+    snprintf(line, sizeof line, "bytes/s: %s in, %s out; packets sent again/s: %s; dropped: %llu",
+             top_number(in, (double)(all.bytes_received - top_before.bytes_received) / seconds),
+             top_number(out, (double)(all.bytes_sent - top_before.bytes_sent) / seconds),
+             top_number(resent, (double)(all.packets_retransmitted - top_before.packets_retransmitted) / seconds),
+             NUMBER(all.dropped_corrupt + all.dropped_not_ours + all.dropped_no_buffer + all.dropped_not_authentic));
+    top_line(columns, line);
+    top_columns(columns, "peer", heads);
+    top_before = all;
+}
+
+static void top_show(uint64_t at_ns) {
+    struct winsize window;
+    int columns = 100, most = TOP_ROWS;
+    double seconds = (double)(at_ns - top_ns) / 1e9;
+    size_t count, i;
+    struct top_row *rows = top_rows(&count);
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 && window.ws_row > 4) {
+        columns = window.ws_col;
+        most = window.ws_row - 4;
+        fputs(top_is_drawn ? "\033[H" : "\033[2J\033[H", stdout);
+        top_is_drawn = 1;
+    }
+    top_show_all(seconds, columns);
+    for (i = 0; i < count && (int)i < most; i++) top_show_row(&rows[i], seconds, columns);
+    if (top_is_drawn) fputs("\033[J", stdout);
+    fflush(stdout);
+    free(rows);
+    top_ns = at_ns;
+}
+
+static void top_begin(void) {
+    uint32_t counts = 1;
+    (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_CONN_STATS, &counts);
+    top_ns = now_ns();
+}
+
 /* Called when all events have been taken: what is not here now may be lost. */
 static void serve_idle(void) {
     int i;
@@ -759,10 +908,11 @@ static void serve_idle(void) {
 
 static int serve(int once) {
     cci_event_t *event;
-    uint32_t polls = 0;
+    uint32_t polls = 0, calls = 0;
     struct pollfd sleeper = {os_handle, POLLIN, 0};
     while (!once || served_count == 0) {
         int status = cci_get_event(endpoint, &event);
+        if (tops && (sleeps || ++calls % 256 == 0) && now_ns() - top_ns >= TOP_PERIOD_NS) top_show(now_ns());
         if (asked) tell_statistics(endpoint, NULL);
         if (status == CCI_SUCCESS) {
             polls = 0;
@@ -1902,6 +2052,7 @@ static int measure(const struct options *options) {
 
 static const char help[] =
     "usage: cci_perf [-p port] [-d device] [--once] [-b] [--cpu n] [--depth n]         the server\n"
+    "                [--top]\n"
     "       cci_perf URI -t test [options]                                             a client\n"
     "\n"
     "  -t, --test TEST    lat        half round-trip of a message\n"
@@ -1934,6 +2085,7 @@ static const char help[] =
     "  -d, --device NAME  use this device (cci_info lists them)\n"
     "  -p, --port PORT    server: at this port or service name\n"
     "      --once         server: end after the first client\n"
+    "      --top          server: show the connections, the busiest first, once a second\n"
     "\n"
     "The exit status is 0 when all went well, 1 when not (lost reliable messages and wrong bytes included), 2 for\n"
     "wrong arguments. RMAs all use the same memory, except with --verify. With -c, -T or --rate the window is for\n"
@@ -1973,6 +2125,7 @@ enum long_only {
     LONG_WARMUP,
     LONG_RATE,
     LONG_SVG,
+    LONG_TOP,
     LONG_DEPTH
 };
 
@@ -2008,6 +2161,7 @@ static void parse_option(struct options *options, int option, const char *value)
     case LONG_FORMAT: options->format = (enum format)parse_name(value, formats, 3); break;
     case LONG_CPU: options->cpu = atoi(value); break;
     case LONG_ONCE: options->once = 1; break;
+    case LONG_TOP: tops = 1; break;
     case LONG_WARMUP: options->warmup = strtoll(value, NULL, 10); break;
     case LONG_DEPTH: options->depth = (uint32_t)strtoul(value, NULL, 10); break;
     case 'h': fputs(help, stdout); exit(0);
@@ -2066,7 +2220,8 @@ static void parse_options(struct options *options, int argc, char **argv) {
         {"blocking", 0, NULL, 'b'},      {"device", 1, NULL, 'd'},       {"port", 1, NULL, 'p'},
         {"help", 0, NULL, 'h'},          {"silent", 0, NULL, LONG_SILENT}, {"no-copy", 0, NULL, LONG_NO_COPY},
         {"verify", 0, NULL, LONG_VERIFY}, {"format", 1, NULL, LONG_FORMAT}, {"cpu", 1, NULL, LONG_CPU},
-        {"once", 0, NULL, LONG_ONCE},    {"warmup", 1, NULL, LONG_WARMUP}, {"depth", 1, NULL, LONG_DEPTH},
+        {"once", 0, NULL, LONG_ONCE},    {"top", 0, NULL, LONG_TOP},
+           {"warmup", 1, NULL, LONG_WARMUP}, {"depth", 1, NULL, LONG_DEPTH},
         {"every", 1, NULL, LONG_EVERY},  {"heap", 0, NULL, LONG_HEAP},
         {"touch", 0, NULL, LONG_TOUCH},  {"connections", 1, NULL, 'c'},  {"threads", 1, NULL, 'T'},
         {"rate", 1, NULL, LONG_RATE},    {"svg", 1, NULL, LONG_SVG},
@@ -2125,6 +2280,7 @@ int main(int argc, char **argv) {
         printf("uri: %s\n", uri);
         fflush(stdout);
         free(uri);
+        if (tops) top_begin();
         failed = serve(options.once);
     }
     check(cci_finalize(), "cci_finalize");

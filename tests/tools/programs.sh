@@ -91,6 +91,8 @@ statistics() {
         check "no datagrams: $program" wait_for "$server_log" 'datagrams: 0 sent'
         end_server
     done
+    has python3 || { skip 'there is no python3' && unset CCI_CONFIG && return; }
+    check 'what --top draws' timeout 300 python3 tests/tools/top_screen.py build/cci_perf
     unset CCI_CONFIG
 }
 
