@@ -51,6 +51,7 @@
  *     >>dgram-calls      the calls of a program
  *   what has no endpoint
  *     >>core             hooks, locks, log, services
+ *     >>core-validate    CCI_VALIDATE: what a program passes is looked up
  *     >>core-config      configuration, transports, devices
  *     >>core-init        initialization, fork, devices and endpoints of a program
  *     >>core-names       services by name
@@ -148,7 +149,7 @@
  *                        241 to 2,000 bytes    2,250 bytes
  *                        longer                the length of a datagram
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
- *     several paths, here or there     320 bytes until the connection ends, 104 more while it has traffic
+ *     several paths, here or there     320 bytes until the connection ends, 136 more while it has traffic
  *     a list of cci_rmav()             200 bytes, 56 for each segment, and its message; until its event is returned
  *     atomics, here or of the peer     304 bytes from the first one on, until the connection ends
  *     data with an accept or reject    1,064 bytes until the client has confirmed (30 s at most), or 4 s; at a client
@@ -230,7 +231,7 @@
  * LIMITS of an endpoint on a datagram transport, and what happens when one is reached:
  *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
  *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log
- *                                                              tells it every 10 s
+ *                             (fewer: CCI_OPT_ENDPT_BACKLOG)   tells it every 10 s
  *     from one network        3/4 of the connections, and of the requests, that are still free: likewise (a network
  *                             is an IPv4 /24 or an IPv6 /64)
  *     data with accept, reject   a 128th of memory_limit (7,700 by default)   CCI_ENOBUFS, until clients confirm; at
@@ -268,6 +269,12 @@
  *                       compiled with hidden visibility and includes cci.h twice: first with a CCI_API that makes
  *                       visible, and alone; then with `extern` as CCI_API, with CCI_IMPLEMENTATION and transports.
  * CCI_ASSERT(x)         default: assert(x) from <assert.h>, or nothing with NDEBUG.
+ * CCI_VALIDATE          finds mistakes: an endpoint, connection or event that has ended, or is of another kind, is
+ *                       CCI_EINVAL where it is passed; the log names the function. So are an event that is returned
+ *                       twice and a request that is answered twice. The log also tells of memory that was changed
+ *                       before a message with CCI_FLAG_NO_COPY has completed, of events that were not returned when
+ *                       their endpoint ends, and of a program whose messages take all receive buffers. For
+ *                       development: it costs memory for each handle and time in each call. Not with CCI_TINY.
  * CCI_LOG(level, text)  default: calls the log hook of cci_setup(); without a hook, warnings and errors go to stderr.
  * CCI_NO_THREADS        no lock and no helper thread: one thread uses the library.
  * CCI_NO_STDIO          no FILE: the configuration comes from cci_setup(), messages go to the log hook alone.
@@ -459,6 +466,9 @@
 #endif
 
 #ifdef CCI_TINY
+#ifdef CCI_VALIDATE
+#error "CCI_VALIDATE is not for CCI_TINY: try the program with the other engine"
+#endif
 #ifdef CCI_SMALL
 #error "CCI_TINY is an engine of its own: CCI_SMALL is for the other"
 #endif
@@ -759,8 +769,9 @@ typedef enum cci_status_what {
     CCI_STATUS_PATH_RESUMED,    /* it is heard again; value: 0                                               */
     CCI_STATUS_PATH_MTU,        /* value: bytes of the largest packet, as path_mtu in cci_conn_stats_t       */
     CCI_STATUS_PEER_MOVED,      /* to the address that CCI_OPT_CONN_PEER_URI gives; value: 0                 */
-    CCI_STATUS_PATH_CHANGED     /* another path to the peer is in use; value: the place of its interface among
+    CCI_STATUS_PATH_CHANGED,    /* another path to the peer is in use; value: the place of its interface among
                                    those of the device, from 0                                               */
+    CCI_STATUS_ROUTE_CHANGED    /* of the system, one at least: peers may be reached otherwise; value: 0     */
 } cci_status_what_t;
 
 /* Beyond CCI 0.3.0: comes if CCI_OPT_ENDPT_EVENT_MASK has the bit 1u << CCI_EVENT_STATUS, which takes about 220 bytes
@@ -825,7 +836,15 @@ typedef enum cci_opt_name {
     CCI_OPT_ENDPT_SEND_FD,
     /* uint32_t µs, get and set, of any connection; 0, the default: cci_disconnect() ends at once what is pending. Else
      * it goes on for so long at most; see there. CCI_ERR_NOT_IMPLEMENTED: CCI_NO_LINGER */
-    CCI_OPT_CONN_LINGER
+    CCI_OPT_CONN_LINGER,
+    /* uint32_t, get and set: requests for a connection that wait for the program to accept or reject them, at most.
+     * Further clients are told "busy" and try again until their time-out; 0: all are. Default UINT32_MAX: as many as
+     * LIMITS says, which applies to any value. What waits already goes on waiting */
+    CCI_OPT_ENDPT_BACKLOG,
+    /* uint32_t bytes, get and set: of the largest message on connections of this endpoint, whose max_send_size is the
+     * smaller one of both sides. Can be set until the endpoint asks for, or is asked for, its first connection, then
+     * it is CCI_EINVAL, and so is 0. A value above what the endpoint can do (cci_caps_t), the default, is as that */
+    CCI_OPT_ENDPT_MAX_SEND_SIZE
 } cci_opt_name_t;
 
 /* Beyond CCI 0.3.0: what an endpoint has done since it was created, and what it has now. Any thread may ask. Counters
@@ -1497,6 +1516,7 @@ typedef struct cci_link_rx {
 typedef struct cci_link_state {
     uint32_t mtu;           /* bytes; 0: not known                                     */
     uint32_t lacks_address; /* 1: the device has lost the address that the link is at */
+    uint32_t route_changes; /* counts changes of the system's routes, see `watch`     */
 } cci_link_state_t;
 
 #define CCI_LINK_INTERFACES 4u /* of a link at most */
@@ -1550,6 +1570,9 @@ typedef struct cci_link_info {
     int (*refused)(void *link, const cci_link_addr_t *to);
     const uint64_t *system_calls;  /* NULL, or where the link counts them, under the endpoint's lock              */
     const cci_link_state_t *state; /* NULL, or what `up` brings up to date                                       */
+    /* NULL, or: the program asks for CCI_EVENT_STATUS (1), or no more (0). What is seldom asked for, such as routes,
+     * needs to be watched only meanwhile. Under the endpoint's lock */
+    void (*watch)(void *link, int asked);
     /* NULL, or: the OS handle is not readable any more (1) when something is to be received, since the helper thread
      * sees to that; or again (0) */
     void (*hold)(void *link, int holds);
@@ -1734,6 +1757,11 @@ extern "C" {
 
 /* Pointer to the structure that holds `member` at address `p`. */
 #define CCI__CONTAINER(p, type, member) ((type *)(void *)((char *)(p)-offsetof(type, member)))
+
+/* As a program may give a time-out. */
+CCI__UNUSED static int cci__is_duration(const struct timeval *t) {
+    return t->tv_sec >= 0 && t->tv_usec >= 0 && t->tv_usec < 1000000;
+}
 
 CCI__UNUSED static inline uint32_t cci__min32(uint32_t a, uint32_t b) {
     return a < b ? a : b;
@@ -3581,7 +3609,7 @@ typedef struct cci_conn_table {
     uint32_t entry_size, slab_count, slab_limit, bucket_count;
     uint32_t base;            /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
-    uint32_t used, unproven;
+    uint32_t used, unproven, undecided; /* connections; requests without cookie; requests that nobody has decided */
     /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which
      * requests have been heard, and since there is an end to that, an epoch that has seen many ends early: this
      * costs a client a new cookie. */
@@ -4116,9 +4144,10 @@ CCI_API uint32_t cci_conn_prefix(const cci_conn_table_t *table, const cci_link_a
     return table->prefix ? table->prefix(table->link, address, prefix) : 0;
 }
 
-/* Counts a connection where its network is counted, if it has one. */
+/* Counts a connection in the table, and where its network is counted, if it has one. */
 static void cci__conn_count(cci_conn_table_t *table, const cci_conn_t *conn, int all, int undecided) {
     uint8_t prefix[16];
+    table->undecided += (uint32_t)undecided;
     if ((all || undecided) && cci_conn_prefix(table, &conn->peer, prefix))
         cci_conn_count_source(table, prefix, all, undecided);
 }
@@ -4938,6 +4967,8 @@ CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint
 
 /* ---- a peer whose address changes ---- */
 
+#define CCI__CONN_STAYS_NS (1000 * CCI__MS) /* a path that was just found is not given up for the peer's */
+
 /* An address that the peer may have moved to, until that is proven; and what the peer wants to have proven. */
 typedef struct cci_conn_path {
     cci_list_t node; /* the user's */
@@ -4946,7 +4977,9 @@ typedef struct cci_conn_path {
     uint64_t challenge;      /* 0: there is none */
     uint64_t received, sent; /* bytes from there and to there */
     uint64_t again_ns;       /* when the challenge may be repeated */
-    uint64_t response;       /* to a challenge of the peer's, if it is owed */
+    uint64_t left_ns;        /* when the peer has moved from `left`; 0: it has not */
+    cci_link_addr_t left;
+    uint64_t response; /* to a challenge of the peer's, if it is owed */
     uint32_t tries;
     uint32_t owes_response;
     struct cci_conn_candidates *candidates; /* the user's: NULL, or what other paths there are */
@@ -4964,6 +4997,9 @@ CCI_API void cci_conn_path_elsewhere(cci_conn_table_t *table, const cci_conn_t *
     if (!path->challenge || memcmp(&path->to, from, sizeof *from) != 0) {
         uint64_t words[4] = {0, 0, 0, 0}; /* other hashes of this key have other counts of words */
         if (!newest) return;              /* a late copy says nothing about where the peer is now */
+        if (conn->is_client && path->left_ns > 0 && now_ns < path->left_ns + CCI__CONN_STAYS_NS &&
+            memcmp(&path->left, from, sizeof *from) == 0)
+            return; /* the server follows here meanwhile: else both could change places for ever */
         words[0] = ++table->challenges;
         words[1] = conn->index;
         words[2] = conn->token;
@@ -4974,6 +5010,13 @@ CCI_API void cci_conn_path_elsewhere(cci_conn_table_t *table, const cci_conn_t *
         path->again_ns = now_ns;
     }
     path->received += length;
+}
+
+/* A packet with nothing but a CHALLENGE or RESPONSE says nothing about where the peer is: it tries a path, or answers
+ * who tries one (RFC 9000, 9.1). */
+CCI_API int cci_conn_path_probes(const uint8_t *bytes, uint32_t length) {
+    return length == CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME &&
+           (bytes[CCI__HEADER_SIZE] == CCI__FRAME_CHALLENGE || bytes[CCI__HEADER_SIZE] == CCI__FRAME_RESPONSE);
 }
 
 static void cci__conn_path_frame(uint8_t *frame, uint8_t type, uint64_t bits) {
@@ -5005,6 +5048,8 @@ CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_c
         path->owes_response = 1;
     } else if (path->challenge && path->challenge == bits) {
         path->challenge = 0;
+        path->left = conn->peer;
+        path->left_ns = now_ns;
         cci_conn_move(table, conn, &path->to, now_ns);
         return 1;
     }
@@ -5018,7 +5063,6 @@ CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_c
 #define CCI__CONN_TELLS 10u /* ADDRESSES that are sent before the peer is taken for one that can't read them */
 #define CCI__CONN_TRY_NS (20 * CCI__MS)     /* from one path that is tried to the next at least */
 #define CCI__CONN_ROUND_NS (1000 * CCI__MS) /* from one round of all paths to the next at most */
-#define CCI__CONN_STAYS_NS (1000 * CCI__MS) /* a path that was just found is not given up for the peer's */
 
 /* The other paths of a connection: pairs of an interface of this side and one of the peer's addresses. */
 typedef struct cci_conn_candidates {
@@ -10497,6 +10541,8 @@ CCI__UNUSED static void cci__notices_of_link(cci__notices_t *notices, cci_evq_t 
         cci__notices_post(notices, evq, NULL, CCI_STATUS_ADDRESS_CHANGED, !now->lacks_address);
     if (now->mtu != before->mtu && now->mtu > 0 && before->mtu > 0)
         cci__notices_post(notices, evq, NULL, CCI_STATUS_MTU_CHANGED, now->mtu);
+    if (now->route_changes != before->route_changes) cci__notices_post(notices, evq, NULL, CCI_STATUS_ROUTE_CHANGED, 0);
+    before->route_changes = now->route_changes;
     before->lacks_address = now->lacks_address;
     if (now->mtu > 0) before->mtu = now->mtu;
 }
@@ -10807,7 +10853,9 @@ typedef struct cci__endpoint {
     cci__polls_t polls;
     uint32_t max_send_size;                                                 /* bytes, as in cci_connection_t */
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us; /* CCI_OPT_ENDPT_ */
-    cci_list_t told; /* data of servers' answers, with events that the program has */
+    uint32_t backlog;                                                       /* CCI_OPT_ENDPT_BACKLOG */
+    uint32_t message_limit; /* CCI_OPT_ENDPT_MAX_SEND_SIZE, max_send_size at most; 0: it was not set */
+    cci_list_t told;        /* data of servers' answers, with events that the program has */
 #ifndef CCI_NO_STATS
     cci__tallies_t tallies;
 #endif
@@ -10912,6 +10960,7 @@ CCI__UNUSED static void cci__endpoint_init(cci__endpoint_t *ep, const cci__engin
 #endif
     ep->api.pub.device = device;
     ep->has_fd = has_fd;
+    ep->backlog = UINT32_MAX;
     ep->os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->told);
     cci__lock_init(&ep->lock);
@@ -10969,8 +11018,37 @@ static int cci__endpoint_set_mask(cci__endpoint_t *ep, uint32_t mask) {
     if (mask & ~CCI__ASKED_EVENTS) return CCI_EINVAL;
     CCI__TELLS(int status = cci__notices_set(&ep->notices, &ep->api, mask, ep->conns.slab_count));
     CCI__TELLS(if (status != CCI_SUCCESS) return status);
+    CCI__TELLS(if (ep->info.watch) ep->info.watch(ep->handle, (int)(mask >> CCI_EVENT_STATUS & 1)));
     ep->event_mask = mask;
     if (ep->engine->mask_changed) ep->engine->mask_changed(ep);
+    return CCI_SUCCESS;
+}
+
+#define CCI__BACKLOG_IS_FULL "clients have to wait: as many requests as CCI_OPT_ENDPT_BACKLOG allows wait already"
+
+/* Bytes of the largest message on connections of this endpoint, as far as it decides. */
+CCI__UNUSED static uint32_t cci__endpoint_message_max(const cci__endpoint_t *ep) {
+    return ep->message_limit ? ep->message_limit : ep->max_send_size;
+}
+
+/* 1: one request more may wait for the program. */
+CCI__UNUSED static int cci__endpoint_hears(const cci__endpoint_t *ep) {
+    uint32_t undecided = ep->conns.undecided;
+#ifndef CCI_SMALL
+    if (ep->datagrams != ep) undecided += ep->datagrams->conns.undecided;
+    if (ep->face != ep) undecided += ep->face->conns.undecided;
+    ep = ep->face;
+#endif
+    return undecided < ep->backlog;
+}
+
+static int cci__endpoint_set_message_limit(cci__endpoint_t *ep, uint32_t value) {
+    if (value == 0 || ep->conns.counter > 0) return CCI_EINVAL;
+#ifndef CCI_SMALL
+    if (ep->datagrams->conns.counter > 0) return CCI_EINVAL;
+    ep->datagrams->message_limit = cci__min32(value, ep->datagrams->max_send_size);
+#endif
+    ep->message_limit = cci__min32(value, ep->max_send_size);
     return CCI_SUCCESS;
 }
 
@@ -10997,6 +11075,8 @@ CCI__UNUSED static int cci__endpoint_set_opt(cci_endpoint_base_t *base, cci_opt_
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: cci__endpoint_set_keepalives(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK: status = cci__endpoint_set_mask(ep, value); break;
     case CCI_OPT_ENDPT_CONN_STATS: status = cci__endpoint_set_counting(ep, value); break;
+    case CCI_OPT_ENDPT_BACKLOG: ep->backlog = value; break;
+    case CCI_OPT_ENDPT_MAX_SEND_SIZE: status = cci__endpoint_set_message_limit(ep, value); break;
     default: status = CCI_EINVAL; break;
     }
     ep->engine->arm(ep);
@@ -11038,6 +11118,7 @@ static int cci__endpoint_get_send_fd(cci__endpoint_t *ep, void *val) {
 CCI__UNUSED static int cci__endpoint_get_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
     cci__endpoint_t *ep = (cci__endpoint_t *)(void *)base;
     int status = CCI_SUCCESS;
+    uint32_t value;
     cci__endpoint_lock(ep);
     switch (name) {
     case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->send_timeout_us, sizeof(uint32_t)); break;
@@ -11045,6 +11126,11 @@ CCI__UNUSED static int cci__endpoint_get_opt(cci_endpoint_base_t *base, cci_opt_
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_BACKLOG: memcpy(val, &ep->backlog, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_MAX_SEND_SIZE:
+        value = cci__endpoint_message_max(ep);
+        memcpy(val, &value, sizeof value);
+        break;
     case CCI_OPT_ENDPT_URI: status = ep->engine->uri(ep, NULL, (char **)val); break;
     case CCI_OPT_CAPS: ep->engine->caps(ep, NULL, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
@@ -12362,6 +12448,7 @@ static int cci__dgram_path_is_gone(const cci__dgram_t *ep, const cci__dconn_t *c
 }
 
 static int cci__hot_is_silent(const cci__hot_t *hot);
+static int cci__hot_is_idle(const cci__hot_t *hot);
 
 /* Tells the peer the addresses of this side, and looks for another path when the one in use is silent, as time
  * demands. */
@@ -12377,7 +12464,8 @@ static CCI__RARE void cci__dgram_seek_path(cci__dgram_t *ep, cci__dconn_t *conn)
         packet->head_length += cci_conn_candidates_tell(candidates, packet->head + packet->head_length, now_ns);
         cci__dgram_commit_data(ep, conn);
     }
-    if (cci__hot_is_silent(hot) || (hot->rel.probes > 0 && cci__dgram_path_is_gone(ep, conn)))
+    if ((cci__hot_is_silent(hot) && !cci__hot_is_idle(hot)) /* a reader may have had time-outs before its last answer */
+        || (hot->rel.probes > 0 && cci__dgram_path_is_gone(ep, conn)))
         cci_conn_candidates_seek(&ep->base.conns, candidates, now_ns);
     else
         cci_conn_candidates_rest(candidates);
@@ -12393,8 +12481,8 @@ static CCI__RARE void cci__dgram_seek_path(cci__dgram_t *ep, cci__dconn_t *conn)
 #endif
 
 /* A sound packet of the peer's came from an address that is not known to be its own. */
-static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from, uint32_t length,
-                                 int newest) {
+static CCI__RARE void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from,
+                                           uint32_t length, int newest) {
 #ifndef CCI_SMALL
     if (cci__dgram_prefers_own(ep, conn, from)) return;
 #endif
@@ -12403,9 +12491,16 @@ static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     cci__dgram_challenge(ep, conn);
 }
 
-/* The peer is where it was. */
-static inline void cci__dgram_stayed(cci__hot_t *hot) {
-    if (CCI__UNLIKELY(hot->path != NULL)) hot->path->challenge = 0;
+/* Where a packet of the peer has come from: has it moved, or stayed? */
+static inline void cci__dgram_came_from(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_rx_t *rx,
+                                        const uint8_t *bytes, uint32_t length, int outcome) {
+    int stayed = memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) == 0;
+    if (CCI__LIKELY(stayed && !conn->hot->path) || outcome == CCI_REL_UNSOUND || cci_conn_path_probes(bytes, length))
+        return;
+    if (!stayed)
+        cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
+    else if (outcome == CCI_REL_NEWEST)
+        conn->hot->path->challenge = 0;
 }
 
 /* A frame about addresses; returns its bytes, 0 if it is malformed. */
@@ -13058,7 +13153,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
 #endif
     made->pub.attribute = attribute;
     made->pub.context = context;
-    made->pub.max_send_size = ep->base.max_send_size;
+    made->pub.max_send_size = cci__endpoint_message_max(&ep->base);
     made->deadline_ns = CCI__NEVER;
     CCI__STATS(if (ep->base.tallies.counted) cci__dgram_begin_tally(ep, conn));
     conn->conn.send_timeout_us = ep->base.send_timeout_us;
@@ -13978,6 +14073,7 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t 
 #ifdef CCI_SMALL
     if (in->request.data_len > CCI_SMALL_REQUEST) return "clients have to wait: they send more than CCI_SMALL_REQUEST";
 #endif
+    if (!cci__endpoint_hears(&ep->base)) return CCI__BACKLOG_IS_FULL;
     if ((ep->current->refs == 1 || in->request.length != in->request.data_len) &&
         (left <= reserve || !cci__dgram_has_buffer(ep))) {
         if (cci__dgram_peers_hold(ep)) cci__dgram_reclaim(ep, 0);
@@ -14180,11 +14276,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         conn->peer.life.heard = (uint32_t)(ep->base.now_ns >> 20);
         CCI__TELLS(if (CCI__UNLIKELY(ep->base.notices.suspended > 0)) cci__dgram_suspend(ep, conn, 0));
     }
-    if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
-        if (outcome != CCI_REL_UNSOUND) cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
-    } else if (outcome == CCI_REL_NEWEST) {
-        cci__dgram_stayed(hot);
-    }
+    cci__dgram_came_from(ep, conn, rx, bytes, length, outcome);
     if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, hot);
     if (CCI__UNLIKELY(ep->pool.starved)) { /* this packet is refused; its repetition may find room */
         ep->pool.starved = 0;
@@ -16853,6 +16945,441 @@ static void cci__report(int level, const char *file, uint32_t line, const char *
 }
 
 /* ==================================================================================================================
+ * >>core-validate
+ *
+ * CCI_VALIDATE: every handle that the program has is written down, and what it passes is looked up before it is
+ * touched. Without the macro the functions of this section do nothing, and cost nothing.
+ *   Parts: the book; handles; borrowed memory; events.
+ *
+ * Locks: the book has that of the list of endpoints. Nothing is logged, and no transport is called, while it is held.
+ * ================================================================================================================== */
+
+#ifndef CCI_VALIDATE
+static inline int cci__valid_endpoint(const char *function, const void *endpoint) {
+    (void)function, (void)endpoint;
+    return 1;
+}
+
+static inline int cci__valid_connection(const char *function, const void *connection) {
+    (void)function, (void)connection;
+    return 1;
+}
+
+static inline int cci__valid_event(const char *function, const void *event, int is_answer) {
+    (void)function, (void)event, (void)is_answer;
+    return 1;
+}
+
+static inline int cci__valid_answered(const void *event, int status) {
+    (void)event;
+    return status;
+}
+
+static inline int cci__valid_return(cci_event_base_t *event) {
+    return event->endpoint->ops->return_event(event);
+}
+
+static inline int cci__valid_got(cci_endpoint_base_t *endpoint, const cci_event_t *event, int status) {
+    (void)endpoint, (void)event;
+    return status;
+}
+
+static inline void cci__valid_leave(const void *connection) {
+    (void)connection;
+}
+
+static inline void cci__valid_destroy(const cci_endpoint_base_t *endpoint) {
+    (void)endpoint;
+}
+#else
+/* ---- the book ---- */
+
+/* Memory of a message with CCI_FLAG_NO_COPY, while it is the library's. */
+typedef struct cci__borrowed {
+    struct cci__borrowed *next; /* the order of the calls */
+    const void *context;
+    uint32_t crc; /* of all pieces */
+    uint32_t count;
+    int is_silent; /* a later completion tells of it */
+    struct iovec piece[1];
+} cci__borrowed_t;
+
+typedef enum cci__valid_kind {
+    CCI__VALID_ENDPOINT, /* of which an event was got or a connection made */
+    CCI__VALID_CONNECTION,
+    CCI__VALID_EVENT
+} cci__valid_kind_t;
+
+/* A handle that the program has. */
+typedef struct cci__valid {
+    struct cci__valid *next; /* in its bucket */
+    const void *handle;
+    const cci_endpoint_base_t *endpoint; /* whose it is */
+    cci__valid_kind_t kind;
+    int is_answered;                /* an event that asks for a connection: it was accepted or rejected */
+    uint32_t events, told;          /* an endpoint: events that the program has; when it was last told so */
+    cci__borrowed_t *first, **last; /* a connection: what it has borrowed */
+} cci__valid_t;
+
+static struct {
+    cci__valid_t **buckets;
+    cci__valid_t *spare; /* entries that serve again */
+    uint32_t bucket_count, count;
+    int is_incomplete; /* there was no memory: what is not in the book may be good */
+} cci__book;
+
+static cci__valid_t **cci__book_at(const void *handle) {
+    uint64_t mixed = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15);
+    cci__valid_t **at = &cci__book.buckets[(mixed >> 32) & (cci__book.bucket_count - 1)];
+    while (*at != NULL && (*at)->handle != handle) at = &(*at)->next;
+    return at;
+}
+
+static cci__valid_t *cci__book_find(const void *handle) {
+    return cci__book.count > 0 ? *cci__book_at(handle) : NULL;
+}
+
+/* Doubles the buckets. 0: there is no memory. */
+static int cci__book_grow(void) {
+    uint32_t i, old_count = cci__book.bucket_count, count = old_count > 0 ? 2 * old_count : 64;
+    cci__valid_t **old = cci__book.buckets, **made = (cci__valid_t **)cci_alloc(count * sizeof(cci__valid_t *));
+    if (made == NULL) return 0;
+    memset((void *)made, 0, count * sizeof *made);
+    cci__book.buckets = made;
+    cci__book.bucket_count = count;
+    for (i = 0; i < old_count; i++) {
+        cci__valid_t *valid = old[i], *next;
+        for (; valid != NULL; valid = next) {
+            cci__valid_t **at = cci__book_at(valid->handle);
+            next = valid->next;
+            valid->next = NULL;
+            *at = valid;
+        }
+    }
+    cci_release((void *)old);
+    return 1;
+}
+
+/* An entry that served before, or a new one. NULL: there is no memory. */
+static cci__valid_t *cci__book_room(void) {
+    cci__valid_t *valid = cci__book.spare;
+    if (valid == NULL) return (cci__valid_t *)cci_alloc(sizeof *valid);
+    cci__book.spare = valid->next;
+    return valid;
+}
+
+/* The entry of a handle, which may be new. NULL: there is no memory. */
+static cci__valid_t *cci__book_add(const void *handle, const cci_endpoint_base_t *endpoint, cci__valid_kind_t kind) {
+    cci__valid_t *valid = cci__book_find(handle), **at;
+    if (valid != NULL) return valid;
+    if (cci__book.count < cci__book.bucket_count || cci__book_grow()) valid = cci__book_room();
+    if (valid == NULL) {
+        cci__book.is_incomplete = 1;
+        return NULL;
+    }
+    memset(valid, 0, sizeof *valid);
+    valid->handle = handle;
+    valid->endpoint = endpoint;
+    valid->kind = kind;
+    valid->last = &valid->first;
+    at = cci__book_at(handle);
+    valid->next = *at;
+    *at = valid;
+    cci__book.count++;
+    return valid;
+}
+
+static void cci__book_remove(cci__valid_t **at) {
+    cci__valid_t *valid = *at;
+    *at = valid->next;
+    cci__book.count--;
+    while (valid->first != NULL) {
+        cci__borrowed_t *borrowed = valid->first;
+        valid->first = borrowed->next;
+        cci_release(borrowed);
+    }
+    valid->next = cci__book.spare;
+    cci__book.spare = valid;
+}
+
+/* ---- handles ---- */
+
+static const char *cci__valid_kind_name(const void *handle) {
+    const cci__valid_t *valid;
+    const char *name = "no handle: it has ended, or never was one";
+    int is_endpoint = cci__is_endpoint(handle);
+    cci__shared_lock();
+    valid = is_endpoint ? NULL : cci__book_find(handle);
+    if (valid != NULL) name = valid->kind == CCI__VALID_CONNECTION ? "a connection" : "an event";
+    cci__shared_unlock();
+    return is_endpoint ? "an endpoint" : name;
+}
+
+static int cci__misuse(const char *function, const char *what, const void *handle) {
+    cci__note_t note;
+    note.length = 0;
+    cci__note_add(&note, function);
+    cci__note_add(&note, ": what was passed as ");
+    cci__note_add(&note, what);
+    cci__note_add(&note, " is ");
+    cci__note_add(&note, cci__valid_kind_name(handle));
+    cci_log(CCI_LOG_ERROR, note.text);
+    return 0;
+}
+
+/* All three: 0, and the log says why, if it can't be what it is passed as. NULL is the function's own affair. */
+static int cci__valid_endpoint(const char *function, const void *endpoint) {
+    return endpoint == NULL || cci__is_endpoint(endpoint) || cci__misuse(function, "an endpoint", endpoint);
+}
+
+/* Is it in the book, as what it should be? */
+static int cci__valid_is(const void *handle, cci__valid_kind_t kind) {
+    const cci__valid_t *valid;
+    int is_good;
+    cci__shared_lock();
+    valid = cci__book_find(handle);
+    is_good = valid != NULL ? valid->kind == kind : cci__book.is_incomplete;
+    cci__shared_unlock();
+    return is_good;
+}
+
+static int cci__valid_connection(const char *function, const void *connection) {
+    return connection == NULL || cci__valid_is(connection, CCI__VALID_CONNECTION) ||
+           cci__misuse(function, "a connection", connection);
+}
+
+static int cci__valid_event(const char *function, const void *event, int is_answer) {
+    const cci__valid_t *valid;
+    int is_again;
+    if (event == NULL) return 1;
+    if (!cci__valid_is(event, CCI__VALID_EVENT)) {
+        if (cci__valid_kind_name(event)[0] == 'a') return cci__misuse(function, "an event", event);
+        cci__report(CCI_LOG_ERROR, NULL, 0, function,
+                    ": the event was returned before, or did not come from cci_get_event()", "");
+        return 0;
+    }
+    cci__shared_lock();
+    valid = cci__book_find(event);
+    is_again = is_answer && valid != NULL && valid->is_answered;
+    cci__shared_unlock();
+    if (is_again) cci__report(CCI_LOG_ERROR, NULL, 0, function, ": the request was accepted or rejected before", "");
+    return !is_again;
+}
+
+/* The request got its answer, if the status is success, which is passed on. */
+static int cci__valid_answered(const void *event, int status) {
+    cci__valid_t *valid;
+    cci__shared_lock();
+    valid = status == CCI_SUCCESS ? cci__book_find(event) : NULL;
+    if (valid != NULL) valid->is_answered = 1;
+    cci__shared_unlock();
+    return status;
+}
+
+/* The program gives a connection up. */
+static void cci__valid_leave(const void *connection) {
+    cci__shared_lock();
+    if (cci__book_find(connection) != NULL) cci__book_remove(cci__book_at(connection));
+    cci__shared_unlock();
+}
+
+static void cci__valid_tell(const char *function, const char *before, uint32_t count, const char *after) {
+    cci__note_t note;
+    note.length = 0;
+    cci__note_add(&note, function);
+    cci__note_add(&note, before);
+    cci__note_add_number(&note, count);
+    cci__note_add(&note, after);
+    cci_log(CCI_LOG_ERROR, note.text);
+}
+
+/* The endpoint ends, and all handles with it. */
+static void cci__valid_destroy(const cci_endpoint_base_t *endpoint) {
+    uint32_t i, events = 0;
+    cci__shared_lock();
+    for (i = 0; i < cci__book.bucket_count; i++) {
+        cci__valid_t **at = &cci__book.buckets[i];
+        while (*at != NULL) {
+            if ((*at)->endpoint != endpoint) {
+                at = &(*at)->next;
+                continue;
+            }
+            events += (*at)->kind == CCI__VALID_EVENT;
+            cci__book_remove(at);
+        }
+    }
+    if (cci__book.count == 0) {
+        while (cci__book.spare != NULL) {
+            cci__valid_t *spare = cci__book.spare;
+            cci__book.spare = spare->next;
+            cci_release(spare);
+        }
+        cci_release((void *)cci__book.buckets);
+        memset((void *)&cci__book, 0, sizeof cci__book);
+    }
+    cci__shared_unlock();
+    if (events > 0)
+        cci__valid_tell("cci_destroy_endpoint()", ": the program did not return ", events, " events of the endpoint");
+}
+
+/* ---- borrowed memory ---- */
+
+static uint32_t cci__borrowed_crc(const struct iovec *piece, uint32_t count) {
+    uint32_t i, crc = 0;
+    for (i = 0; i < count; i++) crc = cci__crc32c(crc, (const uint8_t *)piece[i].iov_base, (uint32_t)piece[i].iov_len);
+    return crc;
+}
+
+/* Writes down what a message borrows, before it is sent. NULL: there is no memory, and it is not watched. */
+static cci__borrowed_t *cci__borrow(const cci_connection_t *connection, const struct iovec *piece, uint32_t count,
+                                    const void *context, int flags) {
+    size_t size = sizeof(cci__borrowed_t) + count * sizeof *piece;
+    cci__borrowed_t *borrowed = (cci__borrowed_t *)cci_alloc(size);
+    cci__valid_t *valid;
+    if (borrowed == NULL) return NULL;
+    memset(borrowed, 0, size);
+    memcpy(borrowed->piece, piece, count * sizeof *piece);
+    borrowed->count = count;
+    borrowed->context = context;
+    borrowed->is_silent = (flags & CCI_FLAG_SILENT) != 0;
+    borrowed->crc = cci__borrowed_crc(piece, count);
+    cci__shared_lock();
+    valid = cci__book_find(connection);
+    if (valid != NULL) {
+        *valid->last = borrowed;
+        valid->last = &borrowed->next;
+    }
+    cci__shared_unlock();
+    if (valid != NULL) return borrowed;
+    cci_release(borrowed);
+    return NULL;
+}
+
+/* Takes the memory of a message out of the book; NULL if it is not there any more. */
+static cci__borrowed_t *cci__borrowed_take(const cci_connection_t *connection, const cci__borrowed_t *borrowed) {
+    cci__valid_t *valid;
+    cci__borrowed_t *taken = NULL, **at;
+    cci__shared_lock();
+    valid = cci__book_find(connection);
+    if (valid != NULL) {
+        for (at = &valid->first; *at != NULL && *at != borrowed;) at = &(*at)->next;
+        taken = *at;
+        if (taken != NULL) {
+            *at = taken->next;
+            if (*at == NULL) valid->last = at;
+        }
+    }
+    cci__shared_unlock();
+    return taken;
+}
+
+/* The program may do with the memory what it likes again: until now it must not have been changed. */
+static void cci__borrowed_end(const char *function, cci__borrowed_t *borrowed) {
+    if (borrowed == NULL) return;
+    if (cci__borrowed_crc(borrowed->piece, borrowed->count) != borrowed->crc)
+        cci__report(CCI_LOG_ERROR, NULL, 0, function,
+                    ": a message with CCI_FLAG_NO_COPY was changed before its completion", "");
+    cci_release(borrowed);
+}
+
+/* A completion. On RO it tells of all messages before it, too, which may be silent. */
+static void cci__borrowed_complete(const cci_connection_t *connection, const void *context) {
+    cci__borrowed_t *ended = NULL;
+    cci__valid_t *valid;
+    cci__shared_lock();
+    valid = cci__book_find(connection);
+    if (valid != NULL && valid->first != NULL) {
+        cci__borrowed_t **at = &valid->first, *found;
+        while (*at != NULL && ((*at)->is_silent || (*at)->context != context)) at = &(*at)->next;
+        found = *at;
+        if (found != NULL) {
+            ended = connection->attribute == CCI_CONN_ATTR_RO ? valid->first : found;
+            *(ended == found ? at : &valid->first) = found->next;
+            if (found->next == NULL) valid->last = ended == found ? at : &valid->first;
+            found->next = NULL;
+        }
+    }
+    cci__shared_unlock();
+    while (ended != NULL) {
+        cci__borrowed_t *borrowed = ended;
+        ended = borrowed->next;
+        cci__borrowed_end("cci_send()", borrowed);
+    }
+}
+
+/* ---- events ---- */
+
+/* A program that has as many messages as there are buffers, and got nothing more, waits in vain. */
+static void cci__valid_starves(cci_endpoint_base_t *endpoint) {
+    cci__valid_t *valid;
+    uint32_t count = 0, buffers = UINT32_MAX;
+    cci__shared_lock();
+    valid = cci__book_find(endpoint);
+    if (valid != NULL && valid->events > valid->told) count = valid->events;
+    cci__shared_unlock();
+    if (count == 0 || endpoint->ops->get_endpoint_opt == NULL ||
+        endpoint->ops->get_endpoint_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &buffers) != CCI_SUCCESS ||
+        count < buffers)
+        return;
+    cci__shared_lock();
+    valid = cci__book_find(endpoint);
+    if (valid != NULL) valid->told = count;
+    cci__shared_unlock();
+    cci__valid_tell("cci_get_event()", ": nothing can be received, the program has not returned ", count,
+                    " messages, which take all receive buffers");
+}
+
+/* What became of cci_get_event(): its status, which is passed on. */
+static int cci__valid_got(cci_endpoint_base_t *endpoint, const cci_event_t *event, int status) {
+    const cci_connection_t *made = NULL;
+    cci__valid_t *valid;
+    if (status != CCI_SUCCESS) {
+        cci__valid_starves(endpoint);
+        return status;
+    }
+    if (event->type == CCI_EVENT_SEND) cci__borrowed_complete(event->send.connection, event->send.context);
+    if (event->type == CCI_EVENT_CONNECT) made = event->connect.connection;
+    if (event->type == CCI_EVENT_ACCEPT) made = event->accept.connection;
+    if (made != NULL) cci__valid_leave(made); /* there may have been another at its address */
+    cci__shared_lock();
+    (void)cci__book_add(event, endpoint, CCI__VALID_EVENT);
+    if (made != NULL) (void)cci__book_add(made, endpoint, CCI__VALID_CONNECTION);
+    if (event->type == CCI_EVENT_RECV) {
+        valid = cci__book_add(endpoint, endpoint, CCI__VALID_ENDPOINT);
+        if (valid != NULL) valid->events++;
+    }
+    cci__shared_unlock();
+    return status;
+}
+
+/* Returns an event. It leaves the book first: another thread may get one at the same address right after. */
+static int cci__valid_return(cci_event_base_t *event) {
+    cci_endpoint_base_t *endpoint = event->endpoint;
+    int status, is_message = event->pub.type == CCI_EVENT_RECV, is_answered = 0;
+    cci__valid_t *valid;
+    cci__shared_lock();
+    valid = cci__book_find(event);
+    if (valid != NULL) {
+        is_answered = valid->is_answered;
+        cci__book_remove(cci__book_at(event));
+    }
+    valid = is_message ? cci__book_find(endpoint) : NULL;
+    if (valid != NULL && valid->events > 0) valid->events--;
+    if (valid != NULL && valid->told > valid->events) valid->told = 0;
+    cci__shared_unlock();
+    status = endpoint->ops->return_event(event);
+    if (status == CCI_SUCCESS) return status;
+    cci__shared_lock();
+    valid = cci__book_add(event, endpoint, CCI__VALID_EVENT); /* the program still has it */
+    if (valid != NULL) valid->is_answered = is_answered;
+    valid = is_message ? cci__book_find(endpoint) : NULL;
+    if (valid != NULL) valid->events++;
+    cci__shared_unlock();
+    return status;
+}
+#endif
+
+/* ==================================================================================================================
  * >>core-config
  *
  * The configuration's text, the table of transports, and the devices that come of both.
@@ -17907,7 +18434,9 @@ static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
 #ifndef CCI_NO_LISTS
     struct cci_lists *lists = endpoint->lists;
 #endif
-    int status = endpoint->ops->destroy(endpoint);
+    int status;
+    cci__valid_destroy(endpoint);
+    status = endpoint->ops->destroy(endpoint);
 #ifndef CCI_NO_LISTS
     cci__lists_free(lists);
 #endif
@@ -18435,7 +18964,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     was_dead = transport == NULL && cci__endpoint_unlink(&cci__core.dead, base);
     cci__core_unlock();
     if (was_dead) return CCI_SUCCESS; /* the parent's: nothing of it is touched */
-    if (transport == NULL) return CCI_EINVAL;
+    if (transport == NULL) return cci__refuse("cci_destroy_endpoint()", "there is no such endpoint, or no more");
     status = cci__endpoint_destroy(base);
     if (is_own) return status; /* its transport went with it */
     cci__core_lock();
@@ -18446,7 +18975,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
-    if (endpoint == NULL) return CCI_EINVAL;
+    if (endpoint == NULL || !cci__valid_endpoint("cci_arm_os_handle()", endpoint)) return CCI_EINVAL;
     if (flags & ~CCI__CLASSES) return cci__flags_refuse("cci_arm_os_handle()", flags & ~CCI__CLASSES);
     if (base->ops->arm_os_handle == NULL) return CCI_ERR_NOT_IMPLEMENTED;
 #ifdef CCI_NO_WAKE
@@ -18831,7 +19360,7 @@ static void cci__lists_free(cci_lists_t *lists) {
 
 CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
-    if (endpoint == NULL || ns == NULL) return CCI_EINVAL;
+    if (endpoint == NULL || ns == NULL || !cci__valid_endpoint("cci_next_deadline()", endpoint)) return CCI_EINVAL;
     if (cci__ops_version(base) < 3 || base->ops->next_deadline == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     return cci__lists_next_deadline(base, ns);
 }
@@ -18848,27 +19377,30 @@ CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
 
 CCI_API int cci_accept(cci_event_t *conn_req, const void *context) {
     cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
+    if (!cci__valid_event("cci_accept()", conn_req, 1)) return CCI_EINVAL;
     if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
     if (event->endpoint->ops->accept == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return event->endpoint->ops->accept(event, cci__context_of(context));
+    return cci__valid_answered(event, event->endpoint->ops->accept(event, cci__context_of(context)));
 }
 
 CCI_API int cci_reject(cci_event_t *conn_req) {
     cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
+    if (!cci__valid_event("cci_reject()", conn_req, 1)) return CCI_EINVAL;
     if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
     if (event->endpoint->ops->reject == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return event->endpoint->ops->reject(event);
+    return cci__valid_answered(event, event->endpoint->ops->reject(event));
 }
 
 static int cci__answer(cci_event_t *conn_req, int accepts, void *context, const void *data, uint32_t data_len) {
     cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
     const cci_endpoint_ops_t *ops;
+    if (!cci__valid_event(accepts ? "cci_accept_data()" : "cci_reject_data()", conn_req, 1)) return CCI_EINVAL;
     if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
     if (data_len > CCI_CONN_REQ_LEN || (data_len > 0 && data == NULL)) return CCI_EINVAL;
     if (data_len == 0) return accepts ? cci_accept(conn_req, context) : cci_reject(conn_req);
     ops = event->endpoint->ops;
     if (cci__ops_version(event->endpoint) < 3 || ops->answer == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return ops->answer(event, accepts, context, data, data_len);
+    return cci__valid_answered(event, ops->answer(event, accepts, context, data, data_len));
 }
 
 CCI_API int cci_accept_data(cci_event_t *conn_req, const void *context, const void *data_ptr, uint32_t data_len) {
@@ -18975,12 +19507,13 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     int status;
     if (endpoint == NULL || server_uri == NULL)
         return cci__refuse("cci_connect()", endpoint == NULL ? "the endpoint is NULL" : "the URI is NULL");
+    if (!cci__valid_endpoint("cci_connect()", endpoint)) return CCI_EINVAL;
     if (data_len > CCI_CONN_REQ_LEN) return cci__refuse("cci_connect()", "data_len is over 1024");
     if (data_ptr == NULL && data_len > 0) return cci__refuse("cci_connect()", "data_ptr is NULL and data_len is not 0");
     if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX)
         return cci__refuse("cci_connect()", "there is no such attribute");
     if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_connect()", flags & ~CCI__FLAGS);
-    if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000))
+    if (timeout != NULL && !cci__is_duration(timeout))
         return cci__refuse("cci_connect()", "the timeout is negative, or has a million microseconds or more");
     transport = cci__device_of(endpoint->device)->transport;
     address = cci__uri_address(server_uri, transport->name);
@@ -18996,7 +19529,8 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
 
 CCI_API int cci_disconnect(cci_connection_t *connection) {
     const cci_endpoint_ops_t *ops;
-    if (connection == NULL) return CCI_EINVAL;
+    if (connection == NULL || !cci__valid_connection("cci_disconnect()", connection)) return CCI_EINVAL;
+    cci__valid_leave(connection);
     cci__lists_leave(connection);
     ops = cci__endpoint_of_connection(connection)->ops;
     return ops->disconnect != NULL ? ops->disconnect(cci__connection_of(connection)) : (int)CCI_ERR_NOT_IMPLEMENTED;
@@ -19006,15 +19540,17 @@ CCI_API int cci_disconnect(cci_connection_t *connection) {
 
 CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
-    if (endpoint == NULL || event == NULL) return CCI_EINVAL;
+    int status;
+    if (endpoint == NULL || event == NULL || !cci__valid_endpoint("cci_get_event()", endpoint)) return CCI_EINVAL;
     *event = NULL;
-    return cci__lists_get_event(base, event);
+    status = cci__lists_get_event(base, event);
+    return cci__valid_got(base, *event, status);
 }
 
 CCI_API int cci_return_event(cci_event_t *event) {
     cci_event_base_t *base = (cci_event_base_t *)(void *)event;
-    if (event == NULL) return CCI_EINVAL;
-    return base->endpoint->ops->return_event(base);
+    if (event == NULL || !cci__valid_event("cci_return_event()", event, 0)) return CCI_EINVAL;
+    return cci__valid_return(base);
 }
 
 /* ---- option functions -------------------------------------------------------------------------------------------- */
@@ -19058,6 +19594,8 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_ENDPT_EVENT_MASK:
     case CCI_OPT_ENDPT_STATS:
     case CCI_OPT_ENDPT_SEND_FD:
+    case CCI_OPT_ENDPT_BACKLOG:
+    case CCI_OPT_ENDPT_MAX_SEND_SIZE:
     case CCI_OPT_ENDPT_CONN_STATS: return 'e';
     case CCI_OPT_CONN_STATS:
     case CCI_OPT_CONN_SEND_TIMEOUT:
@@ -19100,7 +19638,9 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
         return base->ops->set_endpoint_opt(base, name, val);
     } else {
         struct cci_connection *connection = cci__connection_of((cci_connection_t *)handle);
-        const cci_endpoint_ops_t *ops = cci__endpoint_of_connection(connection)->ops;
+        const cci_endpoint_ops_t *ops;
+        if (!cci__valid_connection("cci_set_opt()", connection)) return CCI_EINVAL;
+        ops = cci__endpoint_of_connection(connection)->ops;
         if (ops->set_connection_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
         return ops->set_connection_opt(connection, name, val);
     }
@@ -19120,7 +19660,9 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
         return base->ops->get_endpoint_opt(base, name, val);
     } else {
         struct cci_connection *connection = cci__connection_of((cci_connection_t *)handle);
-        const cci_endpoint_ops_t *ops = cci__endpoint_of_connection(connection)->ops;
+        const cci_endpoint_ops_t *ops;
+        if (!cci__valid_connection("cci_get_opt()", connection)) return CCI_EINVAL;
+        ops = cci__endpoint_of_connection(connection)->ops;
         if (ops->get_connection_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
         return ops->get_connection_opt(connection, name, val);
     }
@@ -19149,24 +19691,42 @@ static CCI__RARE int cci__send_refuse(int flags) {
     return CCI_EINVAL;
 }
 
+/* Issues a message whose arguments are legal. */
+static inline int cci__send_pieces(cci_connection_t *connection, const struct iovec *data, uint32_t count,
+                                   const void *context, int flags) {
+    cci__sendv_t *sendv = cci__sendv_of(connection);
+#ifdef CCI_VALIDATE
+    if (flags & CCI_FLAG_NO_COPY) {
+        cci__borrowed_t *borrowed = cci__borrow(connection, data, count, context, flags);
+        int status = sendv(cci__connection_of(connection), data, count, cci__context_of(context), flags);
+        if ((flags & CCI_FLAG_BLOCKING) || status != CCI_SUCCESS)
+            cci__borrowed_end("cci_send()", cci__borrowed_take(connection, borrowed));
+        return status;
+    }
+#endif
+    return sendv(cci__connection_of(connection), data, count, cci__context_of(context), flags);
+}
+
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags) {
     struct iovec piece;
+    if (!cci__valid_connection("cci_send()", connection)) return CCI_EINVAL;
     if (connection == NULL || (msg_ptr == NULL && msg_len > 0) || !cci__send_is_legal(connection, flags))
         return cci__send_refuse(flags);
     piece.iov_base = cci__context_of(msg_ptr);
     piece.iov_len = msg_len;
-    return cci__sendv_of(connection)(cci__connection_of(connection), &piece, 1, cci__context_of(context), flags);
+    return cci__send_pieces(connection, &piece, 1, context, flags);
 }
 
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
                       int flags) {
     uint32_t i;
+    if (!cci__valid_connection("cci_sendv()", connection)) return CCI_EINVAL;
     if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags))
         return cci__send_refuse(flags);
     for (i = 0; i < iovcnt; i++)
         if (data[i].iov_base == NULL && data[i].iov_len > 0) return CCI_EINVAL;
-    return cci__sendv_of(connection)(cci__connection_of(connection), data, iovcnt, cci__context_of(context), flags);
+    return cci__send_pieces(connection, data, iovcnt, context, flags);
 }
 
 /* ---- remote memory access functions ------------------------------------------------------------------------------ */
@@ -19222,6 +19782,7 @@ CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t len
     cci__registered_t *registered;
     int status;
     if (endpoint == NULL || start == NULL || rma_handle == NULL || length == 0) return CCI_EINVAL;
+    if (!cci__valid_endpoint("cci_rma_register()", endpoint)) return CCI_EINVAL;
     if (length - 1 > (uint64_t)(UINTPTR_MAX - (uintptr_t)start)) return CCI_EINVAL;
     if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma_register()", flags & ~CCI__FLAGS);
     if (base->ops->rma_register == NULL) return CCI_ERR_NOT_IMPLEMENTED;
@@ -19239,6 +19800,7 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
     struct cci_rma_handle handle;
     int status;
     if (endpoint == NULL || rma_handle == NULL) return CCI_EINVAL;
+    if (!cci__valid_endpoint("cci_rma_deregister()", endpoint)) return CCI_EINVAL;
     if (base->ops->rma_deregister == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     handle = *rma_handle; /* what it points to may be another registration's soon */
     status = base->ops->rma_deregister(base, &handle);
@@ -19251,6 +19813,7 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
 static inline int cci__rma_check(const char *function, const cci_connection_t *connection, const void *msg_ptr,
                                  uint32_t msg_len, int flags) {
     const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
+    if (!cci__valid_connection(function, connection)) return CCI_EINVAL;
     if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
     if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
     return (flags & ~CCI__FLAGS) != 0 ? cci__flags_refuse(function, flags & ~CCI__FLAGS) : (int)CCI_SUCCESS;
@@ -19450,6 +20013,7 @@ CCI_API int cci_atomic(cci_connection_t *connection, int operation, uint32_t wid
     const cci_endpoint_base_t *endpoint;
     cci_atomic_call_t call;
     if (connection == NULL || remote_handle == NULL || (width != 4 && width != 8)) return CCI_EINVAL;
+    if (!cci__valid_connection("cci_atomic()", connection)) return CCI_EINVAL;
     if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
     if (operation < CCI_ATOMIC_FETCH_ADD || operation > CCI_ATOMIC_COMPARE_SWAP)
         return cci__refuse("cci_atomic()", "there is no such operation");
@@ -19525,6 +20089,7 @@ CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memo
     cci__shared_t *made;
     int status;
     if (endpoint == NULL || memory == NULL || length == 0) return CCI_EINVAL;
+    if (!cci__valid_endpoint("cci_rma_alloc()", endpoint)) return CCI_EINVAL;
     status = cci__shared_make(cci__endpoint_of(endpoint), length, &made);
     if (status != CCI_SUCCESS) return status;
     cci__shared_lock();
@@ -20337,6 +20902,11 @@ static int cci__tiny_has_sound_pairs(const uint8_t *frame, const uint8_t *pair) 
     return 1;
 }
 
+/* Are `length` bytes, 1 at least, at `offset` within `total`? */
+static int cci__tiny_is_within(uint32_t length, uint64_t offset, uint64_t total) {
+    return length > 0 && offset <= total && length <= total - offset;
+}
+
 /* Is a frame of this length sound, and may it stand on the connection? */
 static int cci__tiny_is_sound(const cci__tiny_conn_t *conn, const uint8_t *frame) {
     const uint32_t length = cci__load16(frame + 2);
@@ -20344,13 +20914,12 @@ static int cci__tiny_is_sound(const cci__tiny_conn_t *conn, const uint8_t *frame
     switch (frame[0]) {
     case CCI__FRAME_MESSAGE: return length <= conn->pub.max_send_size;
     case CCI__FRAME_FRAGMENT: {
-        const uint32_t offset = cci__load32(frame + 8), total = cci__load32(frame + 12);
-        return length > 0 && total > 0 && total <= conn->pub.max_send_size && offset <= total &&
-               length <= total - offset;
+        const uint32_t total = cci__load32(frame + 12);
+        return total <= conn->pub.max_send_size && cci__tiny_is_within(length, cci__load32(frame + 8), total);
     }
     case CCI__FRAME_BULK: {
-        const uint64_t offset = cci__load64(frame + 32), total = cci__load64(frame + 40);
-        return length > 0 && offset <= total && (total == 0 || length <= total - offset);
+        const uint64_t total = cci__load64(frame + 40);
+        return cci__tiny_is_within(length, cci__load64(frame + 32), total ? total : length); /* 0: what begins here */
     }
     case CCI__FRAME_VOID: return cci__load32(frame + 8) - 1 < 0x3fffffff;
     case CCI__FRAME_ACK:
@@ -20890,16 +21459,22 @@ static void cci__tiny_on_packet(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, ui
     if (type == CCI__PKT_DATA) cci__tiny_on_data(conn, buf, length);
 }
 
+/* A datagram without its checksum; 0: it is none of ours, or was changed on its way. */
+static uint32_t cci__tiny_checked(const cci__tiny_t *ep, const uint8_t *bytes, uint32_t length) {
+    if (ep->crc) {
+        if (length < CCI__TINY_HEAD + 4) return 0;
+        length -= 4;
+        if (cci__crc32c(0, bytes, length) != cci__load32(bytes + length)) return 0;
+    }
+    return length >= CCI__TINY_HEAD && bytes[0] == CCI_PACKET_VERSION && bytes[3] == ep->crc ? length : 0;
+}
+
 /* A datagram; it lies in a buffer that may be kept. */
 static void cci__tiny_input(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
     const uint8_t *bytes = (const uint8_t *)buf->bytes;
     cci__tiny_conn_t *conn;
-    if (ep->crc) {
-        if (length < CCI__TINY_HEAD + 4) return;
-        length -= 4;
-        if (cci__crc32c(0, bytes, length) != cci__load32(bytes + length)) return;
-    }
-    if (length < CCI__TINY_HEAD || bytes[0] != CCI_PACKET_VERSION || bytes[3] != ep->crc) return;
+    length = cci__tiny_checked(ep, bytes, length);
+    if (length == 0) return;
     if (bytes[1] == CCI__PKT_REQUEST) {
         cci__tiny_on_request(ep, buf, length, from);
         return;
@@ -21179,7 +21754,7 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
         (unsigned)attribute > CCI_CONN_ATTR_UU_MC_RX || (flags & ~CCI__TINY_FLAGS) ||
         strncmp(server_uri, "link://", 7) != 0)
         return CCI_EINVAL;
-    if (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000)) return CCI_EINVAL;
+    if (timeout && !cci__is_duration(timeout)) return CCI_EINVAL;
     if (attribute > CCI_CONN_ATTR_UU || data_len > ep->mtu - 48) return CCI_ERR_NOT_IMPLEMENTED;
     memset(&peer, 0, sizeof peer);
     if (ep->link->resolve) status = ep->link->resolve(ep->handle, server_uri + 7, &peer);
@@ -21355,6 +21930,18 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
     return CCI_SUCCESS;
 }
 
+/* One of READ and WRITE, and nothing that this engine lacks. */
+static int cci__tiny_has_direction(int flags) {
+    return !(flags & CCI_FLAG_READ) != !(flags & CCI_FLAG_WRITE) && !(flags & ~CCI__TINY_FLAGS);
+}
+
+/* NULL: there is no such registration, or it is shorter. */
+static const cci__tiny_region_t *cci__tiny_registered_range(cci__tiny_t *ep, cci_rma_handle_t *handle, uint64_t offset,
+                                                            uint64_t length) {
+    const cci__tiny_region_t *region = cci__tiny_registered(ep, handle);
+    return region && offset <= region->handle.stuff[2] && length <= region->handle.stuff[2] - offset ? region : NULL;
+}
+
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags) {
@@ -21363,12 +21950,10 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
     const cci__tiny_region_t *region;
     cci__tiny_op_t *op;
     if (!connection || !local_handle || !remote_handle || connection->attribute == CCI_CONN_ATTR_UU || data_len == 0 ||
-        !(flags & CCI_FLAG_READ) == !(flags & CCI_FLAG_WRITE) || (flags & ~CCI__TINY_FLAGS) ||
-        (!msg_ptr && msg_len > 0))
+        !cci__tiny_has_direction(flags) || (!msg_ptr && msg_len > 0))
         return CCI_EINVAL;
-    region = cci__tiny_registered(conn->ep, local_handle);
-    if (!region || local_offset > region->handle.stuff[2] || data_len > region->handle.stuff[2] - local_offset)
-        return CCI_ERR_RMA_HANDLE;
+    region = cci__tiny_registered_range(conn->ep, local_handle, local_offset, data_len);
+    if (!region) return CCI_ERR_RMA_HANDLE;
     if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
     if (conn->state != CCI__TINY_OPEN) return CCI_ERR_DISCONNECTED;
     if (conn->count + 1 + has_message > CCI_TINY_SENDS) return CCI_ENOBUFS;
@@ -21541,6 +22126,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
         ep->mask = number;
         return CCI_SUCCESS;
     case CCI_OPT_ENDPT_SEND_FD:
+    case CCI_OPT_ENDPT_BACKLOG:
+    case CCI_OPT_ENDPT_MAX_SEND_SIZE:
     case CCI_OPT_ENDPT_CONN_STATS: return CCI_ERR_NOT_IMPLEMENTED;
     default: return CCI_EINVAL;
     }
@@ -21562,6 +22149,19 @@ static void cci__tiny_caps(const cci__tiny_t *ep, const cci__tiny_conn_t *conn, 
 #endif
 }
 
+/* Can it be got from the full library alone? */
+static int cci__tiny_lacks(cci_opt_name_t name) {
+    return name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_STATS || name == CCI_OPT_ENDPT_CONN_STATS ||
+           name == CCI_OPT_ENDPT_BACKLOG || name == CCI_OPT_CONN_STATS || name == CCI_OPT_CONN_LINGER ||
+           name == CCI_OPT_CONN_PEER_URI;
+}
+
+static int cci__tiny_is_of_connections(cci_opt_name_t name) {
+    return name == CCI_OPT_CONN_SEND_TIMEOUT || name == CCI_OPT_CONN_KEEPALIVE_TIMEOUT ||
+           name == CCI_OPT_CONN_CONTEXT || name == CCI_OPT_CONN_PEER_URI || name == CCI_OPT_CONN_STATS ||
+           name == CCI_OPT_CONN_LINGER;
+}
+
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
     cci__tiny_conn_t *conn = NULL;
     cci__tiny_t *ep = cci__tiny_of_handle(handle, &conn);
@@ -21571,10 +22171,7 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
         cci__tiny_caps(ep, conn, (cci_caps_t *)val);
         return CCI_SUCCESS;
     }
-    if ((conn != NULL) != (name == CCI_OPT_CONN_SEND_TIMEOUT || name == CCI_OPT_CONN_KEEPALIVE_TIMEOUT ||
-                           name == CCI_OPT_CONN_CONTEXT || name == CCI_OPT_CONN_PEER_URI ||
-                           name == CCI_OPT_CONN_STATS || name == CCI_OPT_CONN_LINGER))
-        return CCI_EINVAL;
+    if ((conn != NULL) != cci__tiny_is_of_connections(name)) return CCI_EINVAL;
     switch ((int)name) {
     case CCI_OPT_ENDPT_SEND_TIMEOUT: *number = ep->timeout_us; break;
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: *number = CCI_TINY_RECEIVES; break;
@@ -21582,16 +22179,11 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: *number = ep->keepalive_us; break;
     case CCI_OPT_ENDPT_RMA_ALIGN: memset(val, 0, sizeof(cci_alignment_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: *number = ep->mask; break;
+    case CCI_OPT_ENDPT_MAX_SEND_SIZE: *number = ep->device.max_send_size; break;
     case CCI_OPT_CONN_SEND_TIMEOUT: *number = conn->timeout_us; break;
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: *number = conn->keepalive_us; break;
     case CCI_OPT_CONN_CONTEXT: memcpy(val, &conn->pub.context, sizeof(void *)); break;
-    case CCI_OPT_ENDPT_URI:
-    case CCI_OPT_ENDPT_STATS:
-    case CCI_OPT_ENDPT_CONN_STATS:
-    case CCI_OPT_CONN_STATS:
-    case CCI_OPT_CONN_LINGER:
-    case CCI_OPT_CONN_PEER_URI: return CCI_ERR_NOT_IMPLEMENTED;
-    default: return CCI_EINVAL;
+    default: return cci__tiny_lacks(name) ? CCI_ERR_NOT_IMPLEMENTED : CCI_EINVAL;
     }
     return CCI_SUCCESS;
 }

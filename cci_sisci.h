@@ -4256,10 +4256,8 @@ static int cci__sci_map_memory(cci__sci_map_t map, int fd, size_t offset, size_t
     return 1;
 }
 
-static cci__sci_error_t cci__sci_map_checked(cci__sci_map_t map, int fd, char *user, size_t offset, size_t size_bytes,
-                                             size_t whole_bytes, void *address, unsigned int flags) {
-    cci__sci_error_t status = cci__sci_check_range(offset, size_bytes, whole_bytes);
-    if (status != CCI__SCI_ERR_OK) return status;
+static cci__sci_error_t cci__sci_map_range(cci__sci_map_t map, int fd, char *user, size_t offset, size_t size_bytes,
+                                           void *address, unsigned int flags) {
     map->size_bytes = size_bytes;
     if (user) {
         map->base = user + offset;
@@ -4272,8 +4270,9 @@ static cci__sci_error_t cci__sci_map_local(cci__sci_map_t map, cci__sci_local_se
                                            size_t size_bytes, void *address, unsigned int flags) {
     cci__sci_error_t status;
     if (segment->empty && !segment->user) return CCI__SCI_ERR_ILLEGAL_OPERATION; /* there is no memory yet */
-    status = cci__sci_map_checked(map, segment->served.fd, (char *)segment->user, offset, size_bytes,
-                                  segment->size_bytes, address, flags);
+    status = cci__sci_check_range(offset, size_bytes, segment->size_bytes);
+    if (status == CCI__SCI_ERR_OK)
+        status = cci__sci_map_range(map, segment->served.fd, (char *)segment->user, offset, size_bytes, address, flags);
     if (status == CCI__SCI_ERR_OK) {
         map->local = segment;
         segment->users++;
@@ -4287,8 +4286,9 @@ static cci__sci_error_t cci__sci_map_remote(cci__sci_map_t map, cci__sci_remote_
     if (flags & (CCI__SCI_FLAG_CONDITIONAL_INTERRUPT_MAP | CCI__SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP))
         return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* a store can't trap */
     if (segment->remote.state != CCI__SCI_CONNECTED) return CCI__SCI_ERR_SEGMENT_NOT_CONNECTED;
-    status = cci__sci_map_checked(map, segment->remote.fd, NULL, offset, size_bytes, (size_t)segment->remote.size_bytes,
-                                  address, flags);
+    status = cci__sci_check_range(offset, size_bytes, (size_t)segment->remote.size_bytes);
+    if (status == CCI__SCI_ERR_OK)
+        status = cci__sci_map_range(map, segment->remote.fd, NULL, offset, size_bytes, address, flags);
     if (status == CCI__SCI_ERR_OK) {
         map->remote = segment;
         segment->users++;
@@ -4326,51 +4326,56 @@ static int cci__sci_is_readonly_at(const volatile void *address, size_t size_byt
     return map != NULL;
 }
 
-/* One of the two segments is NULL. */
-static char *cci__sci_make_map(cci__sci_desc_t sd, cci__sci_local_segment_t local, cci__sci_remote_segment_t remote,
-                               cci__sci_map_t *map, size_t offset, size_t size_bytes, void *address, unsigned int flags,
-                               cci__sci_error_t *error) {
+/* A map that is to be filled in; NULL: there is no memory. */
+static cci__sci_map_t cci__sci_begin_map(cci__sci_desc_t sd, cci__sci_error_t *error) {
     cci__sci_map_t made = (cci__sci_map_t)cci__sci_alloc(sizeof *made);
-    cci__sci_error_t status;
-    char *base = NULL;
     if (!made) {
         cci__sci_set(error, CCI__SCI_ERR_NOSPC);
         return NULL;
     }
     made->sd = sd;
     cci__sci_lock(sd);
-    status = local ? cci__sci_map_local(made, local, offset, size_bytes, address, flags)
-                   : cci__sci_map_remote(made, remote, offset, size_bytes, address, flags);
-    cci__sci_unlock(sd);
-    if (status == CCI__SCI_ERR_OK) {
-        if (flags & CCI__SCI_FLAG_READONLY_MAP) cci__sci_note_readonly(made);
-        *map = made;
-        base = made->base;
-    } else {
-        cci__sci_free(made);
-    }
+    return made;
+}
+
+/* It has been filled in, or could not be; its first byte, or NULL. */
+static char *cci__sci_end_map(cci__sci_map_t made, cci__sci_error_t status, cci__sci_map_t *map, unsigned int flags,
+                              cci__sci_error_t *error) {
+    cci__sci_unlock(made->sd);
     cci__sci_set(error, status);
-    return base;
+    if (status != CCI__SCI_ERR_OK) {
+        cci__sci_free(made);
+        return NULL;
+    }
+    if (flags & CCI__SCI_FLAG_READONLY_MAP) cci__sci_note_readonly(made);
+    *map = made;
+    return made->base;
 }
 
 CCI__SCI_LINKAGE volatile void *CCI__SCI(SCIMapRemoteSegment)(cci__sci_remote_segment_t segment, cci__sci_map_t *map,
                                                               unsigned int offset, unsigned int size, void *addr,
                                                               unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_map_t made;
     if (!segment || !map) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return NULL;
     }
-    return cci__sci_make_map(segment->remote.target.sd, NULL, segment, map, offset, size, addr, flags, error);
+    made = cci__sci_begin_map(segment->remote.target.sd, error);
+    if (!made) return NULL;
+    return cci__sci_end_map(made, cci__sci_map_remote(made, segment, offset, size, addr, flags), map, flags, error);
 }
 
 CCI__SCI_LINKAGE void *CCI__SCI(SCIMapLocalSegment)(cci__sci_local_segment_t segment, cci__sci_map_t *map,
                                                     unsigned int offset, unsigned int size, void *addr,
                                                     unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_map_t made;
     if (!segment || !map) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return NULL;
     }
-    return cci__sci_make_map(segment->served.target.sd, segment, NULL, map, offset, size, addr, flags, error);
+    made = cci__sci_begin_map(segment->served.target.sd, error);
+    if (!made) return NULL;
+    return cci__sci_end_map(made, cci__sci_map_local(made, segment, offset, size, addr, flags), map, flags, error);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIUnmapSegment)(cci__sci_map_t map, unsigned int flags, cci__sci_error_t *error) {
@@ -7787,7 +7792,7 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
     conn->conn.pub.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
     conn->conn.pub.attribute = attribute;
     conn->conn.pub.context = context;
-    conn->conn.pub.max_send_size = ep->base.max_send_size;
+    conn->conn.pub.max_send_size = cci__endpoint_message_max(&ep->base);
     conn->in_gap = conn->unready = 0;
     conn->conn.send_timeout_us = ep->base.send_timeout_us;
     conn->conn.keepalive_us =
@@ -8543,17 +8548,13 @@ static int cci__sisci_receive_message(cci__sisci *ep, cci__sisci_link *link, con
 }
 
 /* There is no room for a request: its client may ask again, and nobody behind it has to wait. */
-static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t client, int has_buffer) {
+static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t client, const char *why) {
     uint32_t head[4] = {0, 0, 0, CCI__SISCI_BUSY};
     if (!cci__sisci_post(link, CCI__SISCI_REJECT, client, head, sizeof head, NULL, 0)) {
         link->stall.is_answering = 1;
         return CCI__SISCI_STALLED;
     }
-    if ((ep->refusals & (ep->refusals + 1)) == 0) { /* not each of many */
-        cci_log(CCI_LOG_WARN, has_buffer
-                                  ? "sisci: a client has to wait: there is no memory for another connection"
-                                  : "sisci: a client has to wait: the program has too many requests or messages");
-    }
+    if ((ep->refusals & (ep->refusals + 1)) == 0) cci_log(CCI_LOG_WARN, why); /* not each of many */
     ep->refusals++;
     return CCI__SISCI_TAKEN;
 }
@@ -8564,6 +8565,12 @@ static const char *cci__sisci_peer_uri(const cci__sisci_link *link, char *text) 
     snprintf(text, CCI__SISCI_URI, "sisci://%lu:%lu", (unsigned long)link->peer.node,
              (unsigned long)link->peer.card.service);
     return text;
+}
+
+/* The largest message of both sides, of which the peer's record names one; its inbox may have room for less. */
+static void cci__sisci_agree(cci__sisci_conn *conn, uint32_t peers) {
+    conn->conn.pub.max_send_size =
+        cci__min32(conn->conn.pub.max_send_size, cci__min32(peers, conn->link->peer.card.max_send_size));
 }
 
 static int cci__sisci_receive_request(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record,
@@ -8578,17 +8585,21 @@ static int cci__sisci_receive_request(cci__sisci *ep, cci__sisci_link *link, con
         return CCI__SISCI_TAKEN;
     }
     if (link->state != CCI__SISCI_OPEN) return CCI__SISCI_TAKEN; /* nobody is there to be answered */
+    if (!cci__endpoint_hears(&ep->base)) return cci__sisci_refuse(ep, link, head[0], CCI__BACKLOG_IS_FULL);
     buffer = ep->requests < CCI__SISCI_REQUESTS ? cci__sisci_alloc_buffer(ep) : NULL;
     event = buffer ? cci__endpoint_event(&ep->base) : NULL;
     conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
     if (!conn) {
         if (event) cci_evq_return_event(&ep->base.evq, event);
         if (buffer) cci_evq_release_buffer(&ep->base.evq, buffer);
-        return cci__sisci_refuse(ep, link, head[0], buffer != NULL);
+        return cci__sisci_refuse(ep, link, head[0],
+                                 buffer ? "clients have to wait: there is no memory for another connection"
+                                        : "clients have to wait: the program has too many requests or messages");
     }
     conn->conn.peer_index = head[0];
     conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->peer.card.max_send_size);
+    ep->base.conns.undecided++;
+    cci__sisci_agree(conn, head[3]);
     cci__list_append(&link->conns.asked, &conn->state_node);
     cci__sisci_get(record->data, bytes, record->length);
     memcpy(buffer->data, bytes + 16, length);
@@ -8685,10 +8696,10 @@ static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci
 }
 
 /* The server has accepted. */
-static void cci__sisci_receive_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
-                                      const cci__sisci_record *record, const uint32_t *head) {
+static void cci__sisci_receive_accept(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record,
+                                      const uint32_t *head) {
     conn->conn.peer_index = head[0];
-    conn->conn.pub.max_send_size = cci__min32(ep->base.max_send_size, link->peer.card.max_send_size);
+    cci__sisci_agree(conn, head[2]);
     cci__sisci_opened(ep, conn);
     cci__sisci_answered(ep, conn, record, CCI_SUCCESS);
     cci__sisci_queue_control(ep, conn, CCI__SISCI_CONFIRM);
@@ -8714,7 +8725,7 @@ static void cci__sisci_receive_answer(cci__sisci *ep, cci__sisci_link *link, cci
     }
     if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) return;
     if (record->type == CCI__SISCI_ACCEPT)
-        cci__sisci_receive_accept(ep, link, conn, record, head);
+        cci__sisci_receive_accept(ep, conn, record, head);
     else
         cci__sisci_receive_reject(ep, conn, record, head);
 }
@@ -11184,6 +11195,7 @@ static int cci__sisci_decide(cci__endpoint_t *base, cci_evq_event_t *request, in
         if (event) cci_evq_return_event(&ep->base.evq, event);
         return status;
     }
+    ep->base.conns.undecided--;
     conn->event = event;
     conn->conn.pub.context = context;
     if (conn->cancelled) {
@@ -11226,12 +11238,12 @@ static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node
     return link;
 }
 
+/* `name`: NULL, or the server's, which is to be sought. */
 static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const cci_conn_name_t *name,
-                                     const void *data, uint32_t data_len, cci_conn_attribute_t attribute, void *context,
-                                     uint64_t timeout_ns) {
+                                     const cci__connect_t *call) {
     cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
     cci_evq_event_t *event = link ? cci__endpoint_event(&ep->base) : NULL;
-    cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
+    cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, call->attribute, call->context) : NULL;
     size_t size = sizeof(cci_conn_answer_t) + CCI_CONN_REQ_LEN + (name ? sizeof(cci_conn_seek_t) : 0);
     cci_conn_answer_t *copy = conn ? (cci_conn_answer_t *)cci_alloc(size) : NULL;
     cci_conn_seek_t *seek;
@@ -11243,14 +11255,14 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
         if (event) cci_evq_return_event(&ep->base.evq, event);
         return CCI_ENOMEM;
     }
-    if (data_len) memcpy(copy + 1, data, data_len);
+    if (call->data_len) memcpy(copy + 1, call->data, call->data_len);
     conn->event = event;
     conn->data = copy;
-    conn->data_len = (uint16_t)data_len;
+    conn->data_len = (uint16_t)call->data_len;
     conn->conn.is_client = 1;
     conn->conn.state = CCI_CONN_CONNECTING;
     ep->base.now_ns = cci__sci_now();
-    conn->conn.deadline_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + timeout_ns;
+    conn->conn.deadline_ns = call->timeout_ns == CCI__NEVER ? CCI__NEVER : ep->base.now_ns + call->timeout_ns;
     copy->token = name != NULL;
     seek = cci__sisci_seek_of(conn);
     if (!seek) {
@@ -11283,9 +11295,9 @@ static int cci__sisci_parse_name(const char *address, const char *text, uint32_t
 static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
                               cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
-    uint64_t timeout_ns = cci__timeout_ns(timeout);
     uint32_t node, service;
     cci_conn_name_t name;
+    cci__connect_t call;
     const char *text = cci_service_name(base->pub.device, address);
     int is_group = attribute > CCI_CONN_ATTR_UU;
     int status = text ? cci__sisci_parse_name(address, text, &node, &service, &name)
@@ -11296,10 +11308,15 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
         status = CCI_EADDRNOTAVAIL; /* there is no other */
     if (status == CCI_SUCCESS && ep->far && is_group) status = CCI_ERR_NOT_IMPLEMENTED;
     if (status != CCI_SUCCESS) return status;
+    memset(&call, 0, sizeof call);
+    call.data = data;
+    call.data_len = data_len;
+    call.attribute = attribute;
+    call.context = context;
+    call.timeout_ns = cci__timeout_ns(timeout);
     cci__sisci_lock(ep);
-    status = is_group ? cci__sisci_join_group(ep, service, attribute, context, timeout_ns)
-                      : cci__sisci_connect_locked(ep, node, service, text ? &name : NULL, data, data_len, attribute,
-                                                  context, timeout_ns);
+    status = is_group ? cci__sisci_join_group(ep, service, attribute, context, call.timeout_ns)
+                      : cci__sisci_connect_locked(ep, node, service, text ? &name : NULL, &call);
     cci__sisci_arm(&ep->base);
     cci__sisci_unlock(ep);
     return status;
@@ -11795,8 +11812,8 @@ static int cci__sisci_uri_of(cci__endpoint_t *base, const cci_conn_t *of, char *
  * ================================================================================================================== */
 
 /* What can't go at once waits. */
-static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
-                            uint32_t count, uint32_t length, cci__sisci_op *op, int flags) {
+static int cci__sisci_queue(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
+                            uint32_t length, cci__sisci_op *op, int flags) {
     cci__sisci_item *item = cci__sisci_new_item(ep, conn);
     if (!item) return CCI_ENOBUFS;
     item->has_message = 1;
@@ -11809,7 +11826,7 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
         cci__sisci_gather(item->buffer, data, count);
     item->op = op;
     if (op) op->item = item;
-    cci__sisci_add_item(link, item);
+    cci__sisci_add_item(conn->link, item);
     return CCI_SUCCESS;
 }
 
@@ -11847,7 +11864,7 @@ static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *con
              cci__sisci_post_message(link, conn, data, count, length, op);
     CCI__WAKES(ep->wake_word = 0);
     if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) /* what is unreliable and finds no room is lost */
-        status = cci__sisci_queue(ep, link, conn, data, count, length, op, flags);
+        status = cci__sisci_queue(ep, conn, data, count, length, op, flags);
     if (status != CCI_SUCCESS) {
         cci__sisci_drop_op(ep, op);
         return status;

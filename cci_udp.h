@@ -171,7 +171,8 @@
  *
  * CCI_EVENT_STATUS. Besides what cci.h tells of paths: the interface goes down and comes back, loses the endpoint's
  * address and has it again, or its MTU changes, which then changes no connection by itself: see PATH MTU. Linux tells
- * of all that at once; elsewhere the library looks once a second.
+ * of all that at once; elsewhere the library looks once a second. CCI_STATUS_ROUTE_CHANGED comes on Linux alone, for
+ * any route of any table but those that the kernel keeps for its own addresses; of many changes at once one is told.
  *
  * OS HANDLE. On Linux an epoll descriptor over sockets, timer and the news that an interface went away. On other
  * systems a pipe that a helper thread fills; with CCI_NO_THREADS there the main socket itself, which tells of arriving
@@ -1808,15 +1809,51 @@ static int cci__udp_open_netlink(void) {
     return fd;
 }
 
-/* Any message is news: `up` then asks for the whole truth about the link's interface. */
+/* The program asks for news: then of routes too, which change often on a router. Without netlink there are none. */
+static void cci__udp_watch_routes(void *link, int asked) {
+    static const int groups[] = {7, 11}; /* RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE */
+    const cci__udp_link *l = (const cci__udp_link *)link;
+    const int option = asked ? 1 : 2; /* NETLINK_ADD_MEMBERSHIP, NETLINK_DROP_MEMBERSHIP */
+    int i;
+    for (i = 0; l->waiter.netlink >= 0 && i < 2; i++)
+        (void)setsockopt(l->waiter.netlink, CCI__UDP_NETLINK, option, &groups[i], sizeof groups[i]);
+}
+
+/* A message of netlink: a route that is not the kernel's own (table 255: it follows an address) nor only remembered
+ * (RTM_F_CLONED) has come, gone or changed. Anything else is news: `up` then asks for the whole truth about the
+ * link's interface. */
+static void cci__udp_hear_of(cci__udp_link *l, const uint8_t *message, uint32_t length) {
+    const uint32_t rtm_at = 16, rtm_size = 12, newroute = 24, delroute = 25, local = 255, cloned = 0x200;
+    uint32_t flags;
+    uint16_t type;
+    memcpy(&type, message + 4, sizeof type);
+    if (type != newroute && type != delroute) {
+        l->is_news = 1;
+        return;
+    }
+    if (length < rtm_at + rtm_size) return;
+    memcpy(&flags, message + rtm_at + 8, sizeof flags);
+    if (message[rtm_at + 4] != local && !(flags & cloned)) l->state.route_changes++;
+}
+
+/* What the kernel tells; where it has dropped some of it, anything may have happened. */
 static void cci__udp_drain_netlink(cci__udp_link *l) {
-    char text[2048];
+    uint8_t text[2048];
     ssize_t n;
     int turns = 64;
     if (l->waiter.netlink < 0) return;
     do {
+        uint32_t length = 0, at;
         n = recvfrom(l->waiter.netlink, text, sizeof text, 0, NULL, NULL);
-        if (n >= 0 || errno == ENOBUFS) l->is_news = 1;
+        if (n < 0 && errno == ENOBUFS) l->is_news = 1;
+        for (at = 0; n >= 16 && at <= (uint32_t)n - 16; at += (length + 3) & ~3u) {
+            memcpy(&length, text + at, sizeof length);
+            if (length < 16 || length > (uint32_t)n - at) {
+                l->is_news = 1; /* it was too long */
+                break;
+            }
+            cci__udp_hear_of(l, text + at, length);
+        }
     } while (--turns && (n >= 0 || errno == ENOBUFS || errno == EINTR));
 }
 
@@ -3813,6 +3850,9 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->probe_idle_s = d->probe_idle_s;
     info->system_calls = &l->system_calls;
     info->state = &l->state;
+#if CCI__UDP_LINUX
+    info->watch = cci__udp_watch_routes;
+#endif
     info->paths = &l->paths;
 }
 

@@ -4403,18 +4403,22 @@ static cci__rc_item *cci__rc_oldest_work(const cci__rc_conn *conn) {
     return item;
 }
 
+/* The item of the first work request that has failed, which begins again there. NULL: another one had failed before, or
+ * it was a sign of life. */
+static cci__rc_item *cci__rc_failed_item(cci__rc *ep, cci__rc_conn *conn, uint32_t number) {
+    cci__rc_item *item;
+    if (conn->conn.flags & CCI__RC_FLUSHING) return NULL;
+    conn->conn.flags |= CCI__RC_FLUSHING;
+    cci__rc_retire(ep, conn, number); /* those before it have succeeded */
+    item = cci__rc_oldest_work(conn);
+    if (!item || !item->is_posted || (int32_t)(item->of.work.first - number) > 0) return NULL;
+    item->of.work.base += (uint64_t)(number - item->of.work.first) * item->of.work.chunk;
+    return item;
+}
+
 /* A work request has failed. One that named memory which isn't there fails alone: all others go on with a new pair. */
 static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number, enum ibv_wc_status why) {
-    cci__rc_item *item = NULL;
-    if (!(conn->conn.flags & CCI__RC_FLUSHING)) {
-        conn->conn.flags |= CCI__RC_FLUSHING;
-        cci__rc_retire(ep, conn, number); /* those before it have succeeded */
-        item = cci__rc_oldest_work(conn);
-    }
-    if (item && (!item->is_posted || (int32_t)(item->of.work.first - number) > 0))
-        item = NULL; /* it was a sign of life */
-    else if (item)
-        item->of.work.base += (uint64_t)(number - item->of.work.first) * item->of.work.chunk;
+    cci__rc_item *item = cci__rc_failed_item(ep, conn, number);
     switch (why) {
     case IBV_WC_WR_FLUSH_ERR: break;
     case IBV_WC_RETRY_EXC_ERR:
@@ -5228,9 +5232,9 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
     made->deadline_ns = CCI__NEVER;
     conn->retry_ns = conn->probe_ns = CCI__NEVER;
     conn->conn.send_timeout_us = ep->base.send_timeout_us;
-    made->pub.max_send_size = cci__conn_is_reliable(&conn->conn)
-                                  ? ep->base.max_send_size
-                                  : cci__min32(ep->base.max_send_size, ep->base.info.mtu - CCI__HEADER_SIZE);
+    made->pub.max_send_size = cci__conn_is_reliable(&conn->conn) ? cci__endpoint_message_max(&ep->base)
+                                                                 : cci__min32(cci__endpoint_message_max(&ep->base),
+                                                                              ep->base.info.mtu - CCI__HEADER_SIZE);
     return conn;
 }
 
@@ -5428,6 +5432,7 @@ static const char *cci__rc_peer_uri(cci__rc *ep, const cci_link_addr_t *from, ch
 static const char *cci__rc_refusal(const cci__rc *ep, const cci_conn_packet_t *in) {
     uint8_t prefix[16];
     if (ep->request_count >= CCI__RC_REQUESTS) return "clients have to wait: the program has too many requests";
+    if (!cci__endpoint_hears(&ep->base)) return CCI__BACKLOG_IS_FULL;
     if (cci_conn_prefix(&ep->base.conns, in->from, prefix) &&
         !cci_conn_source_may(&ep->base.conns, prefix, CCI__RC_REQUESTS - ep->request_count))
         return "clients have to wait: one network has the most connections, or undecided requests, that it may have";
@@ -5704,11 +5709,21 @@ static void cci__rc_wait_on(cci__rc *ep, cci__rc_conn *conn) {
         conn->conn.deadline_ns = ep->base.now_ns + CCI__CONN_ACCEPT_NS;
 }
 
-/* A packet of the handshake, or of the end. A PAIR is to the handshake what a CONFIRMED is, an ATOMIC what DATA is. */
+/* A PAIR is to the handshake what a CONFIRMED is, an ATOMIC what DATA is. */
+static uint8_t cci__rc_type_for_conn(uint8_t type) {
+    return type == CCI__RC_PKT_PAIR     ? (uint8_t)CCI__PKT_CONFIRMED
+           : type == CCI__RC_PKT_ATOMIC ? (uint8_t)CCI__PKT_DATA
+                                        : type;
+}
+
+/* A packet that matches a connection was sent by its peer, and is no copy of an old one. */
+static int cci__rc_is_from_peer(uint8_t type, const cci_conn_packet_t *in) {
+    return type != CCI__PKT_REQUEST && type != CCI__PKT_RESET && (type != CCI__PKT_ACCEPT || in->answer);
+}
+
+/* A packet of the handshake, or of the end. */
 static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
-    uint8_t type = in->header.type == CCI__RC_PKT_PAIR     ? (uint8_t)CCI__PKT_CONFIRMED
-                   : in->header.type == CCI__RC_PKT_ATOMIC ? (uint8_t)CCI__PKT_DATA
-                                                           : in->header.type;
+    uint8_t type = cci__rc_type_for_conn(in->header.type);
     int tells_state = type == CCI__PKT_CONFIRM || type == CCI__PKT_CONFIRMED;
     const uint8_t *state = cci__rc_state_in(in);
     cci__rc_conn *conn;
@@ -5726,8 +5741,7 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     if (in->answer == CCI__PKT_REQUEST || got == CCI_CONN_GOT_ACCEPT) cci__rc_found(conn, in);
     if (got == CCI_CONN_GOT_ACCEPT) cci__rc_was_accepted(ep, conn, state);
     if (type == CCI__PKT_REQUEST && in->answer == CCI__PKT_ACCEPT) cci__rc_wait_on(ep, conn);
-    if (conn && got != CCI_CONN_GOT_UNMATCHED && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
-        (type != CCI__PKT_ACCEPT || in->answer) && cci_conn_has_peer(&conn->conn)) {
+    if (conn && got != CCI_CONN_GOT_UNMATCHED && cci__rc_is_from_peer(type, in) && cci_conn_has_peer(&conn->conn)) {
         cci__rc_follow(ep, conn, in->from);
         if (tells_state) cci__rc_input_state(ep, conn, state, type == CCI__PKT_CONFIRM);
     }
@@ -5982,6 +5996,13 @@ static uint64_t cci__rc_give_up_ns(const cci__rc_conn *conn) {
     return conn->in.asked->give_up_ns;
 }
 
+/* The time of the oldest operation is over. */
+static void cci__rc_late(cci__rc *ep, cci__rc_conn *conn, const cci__rc_item *oldest) {
+    int is_unready = (conn->conn.flags & CCI__RC_UNREADY) != 0;
+    if (is_unready && cci__rc_cancel(ep, conn)) return;
+    cci__rc_break(ep, conn, is_unready && oldest->kind != CCI__RC_ATOMIC_ITEM ? CCI_ERR_RNR : CCI_ETIMEDOUT);
+}
+
 /* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
 static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest = cci__rc_oldest(conn);
@@ -5992,12 +6013,8 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
         return;
     }
     if (conn->conn.deadline_ns <= ep->base.now_ns) cci__rc_step(ep, conn);
-    if (oldest && oldest->deadline_ns <= ep->base.now_ns && (conn->conn.flags & CCI__RC_UNREADY) &&
-        cci__rc_cancel(ep, conn))
-        return;
     if (oldest && oldest->deadline_ns <= ep->base.now_ns) {
-        int is_unready = oldest->kind != CCI__RC_ATOMIC_ITEM && (conn->conn.flags & CCI__RC_UNREADY);
-        cci__rc_break(ep, conn, is_unready ? CCI_ERR_RNR : CCI_ETIMEDOUT);
+        cci__rc_late(ep, conn, oldest);
         return;
     }
     if (ep->base.notices.suspended > 0 && conn->phase == CCI__RC_PAIRED &&
@@ -6005,12 +6022,12 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
         (void)cci__notices_suspend(&ep->base.notices, &ep->base.evq, &conn->conn, 0);
     if (conn->probe_ns <= ep->base.now_ns) cci__rc_probe(ep, conn);
     if (conn->retry_ns > ep->base.now_ns) return;
-    if ((conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED) && conn->pair_tries >= 3)
-        cci__rc_suspend(ep, conn);
-    if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED)
+    if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED) {
+        if (conn->pair_tries >= 3) cci__rc_suspend(ep, conn);
         cci__rc_tell_pair(ep, conn);
-    else if (conn->phase == CCI__RC_PAIRED)
+    } else if (conn->phase == CCI__RC_PAIRED) {
         cci__rc_look(ep, conn);
+    }
 }
 
 static void cci__rc_ask_resolver(cci__rc *ep, cci__rc_conn *conn) {

@@ -20,10 +20,10 @@ case ${1:-} in
 esac
 
 out=build/tests
-run_logs=$out run_claims=$out/claims
-readonly only quick run_logs run_claims
+run_logs=$out run_claims=$out/claims run_programs=$out/programs
+readonly only quick run_logs run_claims run_programs
 rm -rf "$out"
-mkdir -p "$run_claims" || exit 1
+mkdir -p "$run_claims" "$run_programs" || exit 1
 
 warnings='-Wall -Wextra -Wconversion -Wshadow -Wundef -pedantic -Werror'
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
@@ -101,7 +101,7 @@ tell_failures() {
     [ ! -f "$run_logs/failures" ] || while read -r told; do cat "$told"; done <"$run_logs/failures"
 }
 
-# take NAME: the other lane does not have it.
+# take NAME: no other lane has it.
 take() {
     mkdir "$run_claims/$1" 2>/dev/null && return
     [ -d "$run_claims/$1" ] && return 1
@@ -141,7 +141,7 @@ step() {
     [ $((passed + failed + skipped)) -gt 0 ] || fail 'nothing was tested' >>"$log"
     if [ "$failed" -gt 0 ]; then verdict=FAIL; elif [ "$passed" -gt 0 ]; then verdict=ok; else verdict=skip; fi
     tell >"$out/told"
-    cat "$out/told" # at once: the other lane prints too
+    cat "$out/told" # at once: other lanes print too
     [ "$failed" -eq 0 ] || { mv "$out/told" "$log.told" && echo "$log.told" >>"$run_logs/failures"; }
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
@@ -164,22 +164,25 @@ step() {
 . tests/fuzz/steps.sh
 . tests/prove/steps.sh
 
-# lane GROUP...: goes through the steps of these groups and leaves their sum in $out/sum.
+# lane DIRECTORY GROUP...: goes through the steps of these groups and leaves their sum in DIRECTORY/sum.
 lane() {
+    out=$1
+    shift
     for group in "$@"; do "${group}_steps"; done
     [ "$(seconds_left)" -gt 0 ] || guest_abandon
     echo "$total_passed $total_failed $total_skipped" >"$out/sum"
 }
 
-# With two processors there are two lanes, one with the groups from the front, the other from the back: each takes the next step
-# that is not taken, until they have met.
+# With two processors there are three lanes, one with the groups from the front, one from the back, one from the middle, since
+# many steps wait more than they compute: each takes the next step that is not taken.
 run_lanes=$out
 if [ -z "$only" ] && [ "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)" -gt 1 ]; then
-    run_lanes="$out $out/second"
-    mkdir "$out/second"
-    (out=$out/second && lane prove tools_late fuzz wire verbs net soak attack sisci conformance unit tools) &
+    run_lanes="$out $out/second $out/third"
+    mkdir "$out/second" "$out/third"
+    lane "$out/second" prove tools_late fuzz wire verbs net soak attack sisci conformance unit tools &
+    lane "$out/third" verbs conformance net sisci soak attack unit wire fuzz tools tools_late prove &
 fi
-lane tools unit conformance sisci attack soak net verbs wire fuzz tools_late prove
+lane "$out" tools unit conformance sisci attack soak net verbs wire fuzz tools_late prove
 wait
 
 total_passed=0 total_failed=0 total_skipped=0

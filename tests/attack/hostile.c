@@ -543,7 +543,12 @@ static void a_wrong_or_late_response_does_not_move_a_peer(void **state) {
     insider_says_from(&insider, SPOOFED + 1, frames, 16);
     drain();
     assert_int_equal(number_of(&insider.conn->conn.peer), SPOOFED);
-    bits = insider.conn->hot->path->challenge; /* that packet was a new attempt, with other bits */
+    assert_true(insider.conn->hot->path->challenge == 0); /* nor was that packet a new attempt */
+    insider_says_from(&insider, SPOOFED + 1, ping, 8);
+    drain();
+    assert_true(insider.conn->hot->path->challenge != bits);
+    bits = insider.conn->hot->path->challenge;
+    assert_true(bits != 0);
     (void)put_small(frames, CCI__FRAME_RESPONSE, 0, bits);
     insider_says_from(&insider, SPOOFED + 1, frames, 16);
     drain();

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # steps.sh - the manual, sentence by sentence, over every transport; run.sh reads this file.
 
-# arrays SOURCE ARGUMENTS...: between RDMA devices that are arrays.
+# arrays HOW SOURCE ARGUMENTS...: between RDMA devices that are arrays, plain or sanitized.
 arrays() {
     echo '#include <infiniband/verbs.h>' | "$cc" -fsyntax-only -x c - 2>/dev/null ||
         { skip 'there is no header of libibverbs' && return; }
-    source=$1
+    how=$1 defines=-DCONFORMANCE_ARRAYS
     shift
-    build conformance-arrays "$source" -O2 -DCONFORMANCE_ARRAYS && run conformance-arrays "$@"
+    "$how" conformance-arrays "$@"
+    defines=
 }
 
 conformance_steps() {
@@ -22,9 +23,11 @@ conformance_steps() {
     done
     for network in udp udp-sealed sisci; do step "conformance-$network-raced" raced conformance $suite "$network" thread; done
     step conformance-sim-ciphered ciphered conformance $suite sim-sealed-noisy
-    step conformance-verbs arrays "$suite" verbs
-    step conformance-verbs-auto arrays "$suite" verbs-auto
-    step conformance-verbs-auto-ud arrays "$suite" verbs-auto-ud
+    for network in verbs verbs-auto verbs-auto-ud; do step "conformance-$network" arrays plain "$suite" "$network"; done
+    for network in verbs verbs-ud; do step "conformance-$network-sanitized" arrays sanitized "$suite" "$network"; done
+    for network in sim-lossy udp sisci; do
+        step "conformance-$network-validated" validated conformance "$suite" "$network"
+    done
     step conformance-udp-portable portable conformance $suite udp
     step conformance-sisci-vendor adapted plain '' conformance $suite sisci-vendor
     step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance $suite sisci-vendor

@@ -8,11 +8,11 @@ fuzz_replay() {
     # shellcheck disable=SC2086
     build fuzz tests/fuzz/fuzz.c -O1 $sanitizers || return
     for target in live handshake rma config uri; do
-        check "fuzz $target tests/fuzz/corpus/$target" within 300 "$out/fuzz" "$target" "tests/fuzz/corpus/$target"
+        check "fuzz $target tests/fuzz/corpus/$target" within 300 "$run_programs/fuzz" "$target" "tests/fuzz/corpus/$target"
     done
     echo '#include <infiniband/verbs.h>' | "$cc" -fsyntax-only -x c - 2>/dev/null ||
         { skip 'there is no header of libibverbs' && return; }
-    check 'fuzz card tests/fuzz/corpus/card' within 300 "$out/fuzz" card tests/fuzz/corpus/card
+    check 'fuzz card tests/fuzz/corpus/card' within 300 "$run_programs/fuzz" card tests/fuzz/corpus/card
 }
 
 fuzz_steps() {

@@ -189,8 +189,13 @@ TEST(lost_address, ON_UDP, "an endpoint fails when its address goes; its device 
     both_ways(connect_sides(other, side_open_at(device_named("zero"), NULL), CCI_CONN_ATTR_RO));
 }
 
+/* What is told of routes comes besides with most of what happens to an interface. */
 static void await_news(side_t *side, cci_status_what_t what, uint64_t value) {
     cci_event_t *event = await(side, CCI_EVENT_STATUS);
+    while (event->status.what == CCI_STATUS_ROUTE_CHANGED && what != CCI_STATUS_ROUTE_CHANGED) {
+        drop(event);
+        event = await(side, CCI_EVENT_STATUS);
+    }
     assert_int_equal(event->status.what, what);
     assert_int_equal(event->status.value, value);
     assert_null(event->status.connection);
@@ -218,12 +223,65 @@ TEST(news, ON_UDP, "[TI, TI_EVENT_NETDEV_CHANGEMTU, _CHANGEADDR, _DOWN and _UP] 
     await_news(side, CCI_STATUS_DEVICE_UP, 0);
     assert_int_equal(command("ip link set v0 mtu 1500"), 0);
     await_news(side, CCI_STATUS_MTU_CHANGED, 1500);
+    while (count_of(side, CCI_EVENT_STATUS) > 0) await_news(side, CCI_STATUS_ROUTE_CHANGED, 0);
     assert_int_equal(side->count, 0);
     await_failure(other);
     while (other->count > 0) { /* the second, if the first was taken before; nothing else, since it has not asked */
         await_failure(other);
     }
 }
+
+#if CCI__UDP_LINUX
+/* Until the library has looked: it reads what the kernel tells when it works. */
+static void change_routes(side_t *side, const char *how) {
+    assert_int_equal(command(how), 0);
+    await_news(side, CCI_STATUS_ROUTE_CHANGED, 0);
+}
+
+TEST(routes, ON_UDP, "CCI_EVENT_STATUS tells that a route has come, gone or changed, to who asks for it and no longer") {
+    side_t *side = side_open_at(device_named("zero"), NULL), *other = side_open_at(device_named("zero"), NULL);
+    const uint32_t mask = 1u << CCI_EVENT_STATUS, none = 0;
+    unsigned long bytes;
+    (void)state;
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    change_routes(side, "ip route add 10.77.0.0/16 via 10.9.0.4 dev v0");
+    change_routes(side, "ip route change 10.77.0.0/16 via 10.9.0.3 dev v0");
+    change_routes(side, "ip route del 10.77.0.0/16");
+    change_routes(side, "ip -6 route add fd77::/64 via fd09::4 dev v0");
+    change_routes(side, "ip -6 route del fd77::/64");
+    change_routes(side, "ip route add unreachable 10.78.0.0/16 table 7");
+    elapse(300 * MILLISECOND_NS);
+    assert_int_equal(side->count + other->count, 0);
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &none), CCI_SUCCESS);
+    elapse(300 * MILLISECOND_NS);
+    bytes = work.bytes;
+    assert_int_equal(command("ip route add 10.77.0.0/16 via 10.9.0.4 dev v0"), 0);
+    elapse(300 * MILLISECOND_NS);
+    assert_int_equal(work.bytes, bytes); /* the kernel has told nobody */
+    assert_int_equal(side->count + other->count, 0);
+}
+
+TEST(routes_asleep, ON_UDP, "a change of routes wakes who sleeps on the OS handle and asks for it") {
+    const uint32_t mask = 1u << CCI_EVENT_STATUS;
+    cci_endpoint_t *ep = NULL;
+    cci_os_handle_t fd = -1;
+    cci_event_t *event = NULL;
+    struct pollfd one = {0, POLLIN, 0};
+    (void)state;
+    assert_int_equal(cci_create_endpoint(device_named("zero"), 0, &ep, &fd), CCI_SUCCESS);
+    assert_int_equal(cci_set_opt(ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    one.fd = fd;
+    while (cci_get_event(ep, &event) == CCI_SUCCESS) drop(event);
+    assert_int_equal(command("ip route add 10.79.0.0/16 via 10.9.0.4 dev v0"), 0);
+    do {
+        assert_int_equal(poll(&one, 1, 60000), 1);
+    } while (cci_get_event(ep, &event) != CCI_SUCCESS);
+    assert_int_equal(event->type, CCI_EVENT_STATUS);
+    assert_int_equal(event->status.what, CCI_STATUS_ROUTE_CHANGED);
+    drop(event);
+    assert_int_equal(cci_destroy_endpoint(ep), CCI_SUCCESS);
+}
+#endif
 
 TEST(both_ends, ON_UDP, "every endpoint on a cable that is cut gets an event of its own") {
     side_t *a = side_open_at(device_named("zero"), NULL), *b = side_open_at(device_named("one"), NULL);

@@ -1244,6 +1244,10 @@ static void check_idle(uint32_t index) {
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB && ep->atomics != NULL; i++) {
         with[CCI__STORE_ATOMICS] += ep->atomics[i / CCI__CONN_SLAB] != NULL && ep->atomics[i / CCI__CONN_SLAB][i % CCI__CONN_SLAB] != NULL;
     }
+    for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB && ep->candidates != NULL; i++) { /* until the connection ends */
+        with[CCI__STORE_CANDIDATES] +=
+            ep->candidates[i / CCI__CONN_SLAB] != NULL && ep->candidates[i / CCI__CONN_SLAB][i % CCI__CONN_SLAB] != NULL;
+    }
     with[CCI__STORE_HOT] = hot_count;
     for (kind = 0; kind < CCI__STORES; kind++) {
         REQUIRE(ORACLE_LEAK, pools.store[kind] + with[kind] == ep->stores[kind].made, "node %u: %u of store %d are free, not %u",

@@ -4,7 +4,8 @@
  * A path has one direction, so that loss can be one-sided. All faults are decided by sim_random(), the seed's.
  *
  * Nodes have numbers from NET_FIRST_NODE on, or ports of a service's name. A node can stand behind a translator of addresses: what it sends then comes
- * from another number, and what goes to a number that the translator has forgotten is lost.
+ * from another number, and what goes to a number that the translator has forgotten is lost. Instead, nodes can have several
+ * interfaces each: interface n of node 1003 has the number 1003 + n * NET_STEP, and the way between two interfaces can be silent.
  */
 #ifndef CCI_SOAK_NET_H
 #define CCI_SOAK_NET_H
@@ -20,6 +21,7 @@
 #define NET_STRANGERS 5000u   /* numbers from here on are of nobody: spoofed senders */
 #define NET_MAX_STRANGERS 4096u
 #define NET_RECORDED 512u
+#define NET_STEP 100000u /* from the number of one interface of a node to that of the next */
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
@@ -46,6 +48,8 @@
     X(GARBAGE, "garbage")                                                                                             \
     X(VERSION, "of another version")                                                                                  \
     X(REBOUND, "senders that changed their address")                                                                  \
+    X(SILENT, "sent where one of several paths was silent")                                                           \
+    X(DETOUR, "sent along another path than the first")                                                               \
     X(FORGOTTEN, "sent to an address that was forgotten")                                                             \
     X(BUSY, "batches that the link took in part")                                                                     \
     X(PAUSED, "pauses")                                                                                               \
@@ -85,6 +89,8 @@ typedef struct net_state {
     uint32_t alias_owner[NET_MAX_ALIASES];  /* node behind each number given out */
     uint32_t alias_count;
     int translators_remember;               /* old numbers lead to their nodes, too */
+    uint32_t interfaces;                    /* of each node */
+    uint32_t silent[NET_MAX_NODES][NET_MAX_NODES]; /* by the lower node: bit 4 * i + j, between interfaces i and j */
     uint32_t busy_per_mille[NET_MAX_NODES]; /* the link takes only some of a batch */
     int is_dead[NET_MAX_NODES];             /* it was killed: what its library still sends is lost */
     int corrupts_everything;                /* otherwise only what nobody could take for sound is changed */
@@ -102,10 +108,15 @@ typedef struct net_state {
 
 static net_state_t net;
 
-static uint32_t net_number(const cci_link_addr_t *address) {
+static uint32_t net_whole_number(const cci_link_addr_t *address) {
     uint32_t number;
     memcpy(&number, address->bytes + 4, 4);
     return number;
+}
+
+/* That of the node, whichever its interface. */
+static uint32_t net_number(const cci_link_addr_t *address) {
+    return net_whole_number(address) % NET_STEP;
 }
 
 /* The index of the node whose link has a number, -1 if none has. */
@@ -278,6 +289,31 @@ static void net_record(const sim_datagram_t *datagram) {
     *slot = sim_copy(datagram);
 }
 
+/* Bit of the way between an interface of one node and one of another. */
+static uint32_t net_way(uint32_t a, uint32_t b, uint32_t of_a, uint32_t of_b) {
+    return 1u << (a < b ? 4 * of_a + of_b : 4 * of_b + of_a);
+}
+
+/* Where there are several interfaces: the datagram comes from the address of the one by which it leaves, and by the one to whose
+ * address it goes. 0: nothing goes that way. */
+static int net_leaves_by(sim_datagram_t *datagram, uint32_t from) {
+    uint32_t of_from = datagram->to.bytes[1], of_to = net_whole_number(&datagram->to) / NET_STEP;
+    int to = net_node_at(net_number(&datagram->to));
+    if (of_from >= net.interfaces || of_to >= net.interfaces) {
+        return 0;
+    }
+    net.faults[FAULT_DETOUR] += of_from + of_to > 0;
+    sim_make_address(&datagram->from, 1, net_number(&datagram->from) + of_from * NET_STEP);
+    datagram->from.bytes[1] = (uint8_t)of_to;
+    sim_make_address(&datagram->to, 1, net_number(&datagram->to));
+    if (to >= 0 && (net.silent[cci__min32(from, (uint32_t)to)][cci__max32(from, (uint32_t)to)] &
+                    net_way(from, (uint32_t)to, of_from, of_to))) {
+        net.faults[FAULT_SILENT]++;
+        return 0;
+    }
+    return 1;
+}
+
 /* Each datagram that a node sends. */
 static void net_route(const sim_datagram_t *original) {
     uint32_t from = (uint32_t)net_node_of(net_number(&original->from)), number = net_number(&original->to), i;
@@ -287,6 +323,10 @@ static void net_route(const sim_datagram_t *original) {
         return;
     }
     datagram = sim_copy(original);
+    if (net.interfaces > 1 && !datagram->is_group && !net_leaves_by(datagram, from)) {
+        free(datagram);
+        return;
+    }
     net.datagrams++;
     net.bytes += original->length;
     for (i = 0; i < original->length; i += 7) {
@@ -351,6 +391,27 @@ static cci_link_info_t net_opening;    /* what the next endpoint's link says of 
 static uint32_t net_opening_node;      /* whose it is; NET_MAX_NODES: nobody's */
 static sim_endpoint_t *net_opened;     /* the last one that was opened */
 
+/* The addresses of an endpoint, and its ways to others: all interfaces are up. */
+static int net_own(void *link, uint32_t number, cci_link_addr_t *own) {
+    if (number >= net.interfaces) {
+        return 0;
+    }
+    sim_make_address(own, 1, ((sim_endpoint_t *)link)->number + number * NET_STEP);
+    return 1;
+}
+
+static int net_way_to(void *link, uint32_t number, const cci_link_addr_t *told, cci_link_addr_t *way) {
+    (void)link;
+    if (number >= net.interfaces || told->bytes[0] != 1 || net_whole_number(told) / NET_STEP >= net.interfaces) {
+        return 0;
+    }
+    sim_make_address(way, 1, net_whole_number(told));
+    way->bytes[1] = (uint8_t)number;
+    return 1;
+}
+
+static cci_link_paths_t net_paths;
+
 /* The child of fork() closes its copies of the descriptors, of which a simulated link has none. */
 static void net_forked(void *link) {
     (void)link;
@@ -380,6 +441,10 @@ static int net_open(cci_device_t *device, const char *service, int want_os_handl
         *info = net_opening;
         info->os_handle = -1;
         info->forked = net_forked;
+        net_paths.interface_count = net.interfaces;
+        net_paths.own = net_own;
+        net_paths.path = net_way_to;
+        info->paths = net.interfaces > 1 ? &net_paths : NULL;
     }
     return status;
 }
@@ -469,12 +534,14 @@ static void net_heal(void) {
         net.busy_per_mille[a] = 0;
     }
     net.translators_remember = 1;
+    memset(net.silent, 0, sizeof net.silent);
     sim.up[0] = sim.up[1] = 1;
 }
 
-static void net_begin(uint32_t node_count, uint32_t base_mtu) {
+static void net_begin(uint32_t node_count, uint32_t base_mtu, uint32_t interfaces) {
     uint32_t node;
     memset(&net, 0, sizeof net);
+    net.interfaces = interfaces;
     net.node_count = node_count;
     net.base_mtu = base_mtu;
     net.digest = 1;

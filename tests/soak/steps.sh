@@ -10,9 +10,10 @@ soak() {
     # Crowds at a memory limit of 64 KiB or less whose members change their addresses; small writes behind refusals and gaps; a
     # TAKEN that names one item twice; closing on a slow path; few readers for many connections; messages behind a withdrawal
     # that an answer acknowledges; few buffers, all held behind what is due; a lost write beside refused messages; a read
-    # whose message was withdrawn before it was done; the repeat of what is due lost behind a hundred messages that are refused.
+    # whose message was withdrawn before it was done; the repeat of what is due lost behind a hundred messages that are refused;
+    # two sides that follow each other from path to path; a peer without memory for the addresses that it is told.
     for seed in 968 2466 3046803309586 7000014 7000056 17000647 0x48715aaf3a4b 0xdbe30 0xdc119 0x1e872a \
-        0x6e61eeffb4aa; do
+        0x6e61eeffb4aa 0x18829 0x18745 0x18c95; do
         check "seed $seed" within 100 build/soak --seed $seed
     done
     fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')

@@ -4,7 +4,7 @@
 # With `fuzz` also what `make fuzz` and `make fuzz-afl` need: libFuzzer, in the libraries of clang's sanitizers, and AFL++.
 set -eu
 
-# Two compilers in two languages, the test library, `ip` for tests with network interfaces of their own, a cipher, an event loop, and what
+# Two compilers in two languages, the test library, `ip` for tests with network interfaces of their own, a cipher, and what
 # looks at captured packets: a checker in Python, tcpdump, and tshark for the dissector. Another C library and another
 # compiler; most compilers for other processors and their emulators are larger: the tests use them where they are. The header
 # of RDMA and a compiler for arm64, for what runs in virtual machines: these are not installed, see tests/verbs/vm/fetch.sh. Then
@@ -22,6 +22,8 @@ arm64='libc6-dev-arm64-cross qemu-user-static'
 windows='gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine'
 # WebAssembly: the C library of WASI and its compiler's, and Emscripten, 110 MB; left out likewise. Node runs what they make.
 web='wasi-libc libclang-rt-14-dev-wasm32 lld nodejs emscripten'
+# An event loop, left out likewise.
+loops=libuv1-dev
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
 
 # zig, a compiler that brings the headers and libraries of macOS, FreeBSD, OpenBSD, NetBSD and old C libraries: 400 MB in build/zig.
@@ -55,13 +57,13 @@ for package in $packages; do
     [ "$state" = installed ] || missing="$missing $package"
 done
 extra=
-for package in $firmware $arm64 $windows $web; do
+for package in $firmware $arm64 $windows $web $loops; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || extra="$extra $package"
 done
 if [ -z "$missing$extra" ]; then
     get_zig
-    echo "deps: everything is installed ($packages $firmware $arm64 $windows $web)"
+    echo "deps: everything is installed ($packages $firmware $arm64 $windows $web $loops)"
     exit 0
 fi
 

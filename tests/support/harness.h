@@ -216,6 +216,13 @@ HARNESS_FN int is_due(const side_t *side) {
     return ns == 0;
 }
 
+/* cci_finalize() ends one endpoint after the other, and polls meanwhile on the simulated network. */
+#ifdef CCI_VALIDATE
+#define IS_ENDING(status) ((status) == CCI_EINVAL)
+#else
+#define IS_ENDING(status) 0
+#endif
+
 HARNESS_FN int poll_side(side_t *side) {
     int got = 0;
     if (side->ep == NULL || side->deaf) {
@@ -233,7 +240,7 @@ HARNESS_FN int poll_side(side_t *side) {
         cci_event_t *event = NULL;
         side->last_status = cci_get_event(side->ep, &event);
         if (side->last_status != CCI_SUCCESS) {
-            assert_true(side->last_status == CCI_EAGAIN || side->last_status == CCI_ENOBUFS);
+            assert_true(side->last_status == CCI_EAGAIN || side->last_status == CCI_ENOBUFS || IS_ENDING(side->last_status));
             assert_null(event);
             break;
         }

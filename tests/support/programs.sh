@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # programs.sh - builds and runs programs of tests, and counts what they say; run.sh reads this file.
 
-# build NAME SOURCE FLAGS...: builds the program if this run has not built it yet.
+# build NAME SOURCE FLAGS...: builds $run_programs/NAME if this run has not built it yet, in whichever lane.
 build() {
-    binary=$out/$1 source=$2
+    built=$1 source=$2
     shift 2
-    [ ! -x "$binary" ] || return 0
     [ -f "$source" ] || { fail "$source is missing" && return 1; }
-    # shellcheck disable=SC2086
-    "$cc" -std=gnu11 -g -I. "$@" -o "$binary" "$source" -lcmocka ${libraries:-} -pthread && return 0
+    if take "build-$built"; then
+        # shellcheck disable=SC2086
+        "$cc" -std=gnu11 -g -I. ${defines:-} "$@" -o "$run_programs/$built.new" "$source" -lcmocka ${libraries:-} -pthread &&
+            mv "$run_programs/$built.new" "$run_programs/$built"
+        mkdir "$run_claims/built-$built"
+    fi
+    until [ -d "$run_claims/built-$built" ] || [ "$(seconds_left)" -le 0 ]; do sleep 0.2; done
+    [ ! -x "$run_programs/$built" ] || return 0
     fail "$source does not compile: $*"
     return 1
 }
@@ -16,21 +21,21 @@ build() {
 # run NAME ARGUMENTS...: runs a program of tests and adds what it counted. One that ends badly without having counted a
 # failure (it crashed, hung, leaked) is one failure.
 run() {
-    binary=$out/$1
+    said=$out/$1 program_run=$run_programs/$1
     shift
     # shellcheck disable=SC2086
-    within "$patience" env CMOCKA_MESSAGE_OUTPUT=STDOUT ${runner:-} "$binary" "$@" >"$binary.out" 2>"$binary.err"
+    within "$patience" env CMOCKA_MESSAGE_OUTPUT=STDOUT ${runner:-} "$program_run" "$@" >"$said.out" 2>"$said.err"
     status=$?
-    tally "$binary $*"
+    tally "$program_run $*"
 }
 
-# tally WHAT: adds what the program of tests counted that has left $binary.out, $binary.err and its exit status in $status.
+# tally WHAT: adds what the program of tests counted that has left $said.out, $said.err and its exit status in $status.
 tally() {
-    cat "$binary.out" "$binary.err"
-    good=$(grep -ac '^\[       OK \]' "$binary.out")
+    cat "$said.out" "$said.err"
+    good=$(grep -ac '^\[       OK \]' "$said.out")
     bad=$(summary FAILED)
     left_out=$(summary SKIPPED)
-    sed -n 's/^\[  SKIPPED \] /SKIP: /p; s/^\[  FAILED  \] /FAIL: /p' "$binary.out"
+    sed -n '/ test(s), listed /d; s/^\[  SKIPPED \] /SKIP: /p; s/^\[  FAILED  \] /FAIL: /p' "$said.out"
     passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left_out))
     if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then fail "$1 hung"
     elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then fail "$1 ended with status $status"
@@ -40,7 +45,7 @@ tally() {
 
 # cmocka sums up each group: "[  FAILED  ] 2 test(s), listed below:".
 summary() {
-    cat "$binary.out" "$binary.err" |
+    cat "$said.out" "$said.err" |
         sed -n "s/^\[ *$1 *\] \([^0-9].*: \)\{0,1\}\([0-9][0-9]*\) test(s).*/\2/p" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
@@ -109,6 +114,13 @@ threadless() {
     program=$1-threadless source=$2
     shift 2
     build "$program" "$source" -O2 -DCCI_NO_THREADS && run "$program" "$@"
+}
+
+# With CCI_VALIDATE, which must find no mistake in a program that makes none.
+validated() {
+    program=$1-validated source=$2
+    shift 2
+    build "$program" "$source" -O2 -DCCI_VALIDATE && run "$program" "$@"
 }
 
 # The flag that makes the library count its steps; where the compiler has none, the test of the work is skipped.

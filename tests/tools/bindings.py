@@ -253,7 +253,7 @@ def call_options(pair, to_server):
             check("a URI", value.startswith(pair.client.device.transport + "://"), value)
         elif isinstance(value, cci.Structure):
             check("a structure", isinstance(getattr(value, value._fields_[0][0]), int))
-        elif name == cci.Opt.ENDPT_SEND_FD:
+        elif name in (cci.Opt.ENDPT_SEND_FD, cci.Opt.ENDPT_MAX_SEND_SIZE):  # for reading; for before the first connection
             refused(cci.Status.EINVAL, handle.set_opt, name, value)
         else:
             handle.set_opt(name, value)

@@ -95,7 +95,7 @@ headers() {
         accept $each "$all"
         accept $each "$all" -DCCI_STATIC=
     done
-    for each in CCI_NO_THREADS CCI_NO_STDIO CCI_NO_DLOPEN CCI_VERBS_LINK CCI_NO_VERBS_H CCI_NO_NAMES NDEBUG; do
+    for each in CCI_NO_THREADS CCI_NO_STDIO CCI_NO_DLOPEN CCI_VERBS_LINK CCI_NO_VERBS_H CCI_NO_NAMES CCI_VALIDATE NDEBUG; do
         accept verbs "$all" "-D$each="
     done
     accept verbs "$all" -DCCI_NO_VERBS_H= -DCCI_STATIC=

@@ -10,12 +10,12 @@ elsewhere() {
     done
     for source in tests/unit/test_*.c tests/sisci/test_*.c tests/net/test_*.c tests/verbs/test_*.c tests/attack/test_*.c tests/conformance/conformance.c; do
         unit=$(basename "$source" .c)
-        binary=$out/$unit-$machine
+        program_elsewhere=$run_programs/$unit-$machine
         # tcc has none of the atomic operations that the tests of whole endpoints use; test_udp, test_sleep_udp, test_fork, test_sisci
         # and test_verbs use this machine's sockets and shared memory. Warnings are errors here too, but for those of tests alone, which gcc and clang have looked at.
         case $machine-$unit in tcc-conformance | tcc-test_seal | *-test_udp* | *-test_sleep_udp | *-test_fork | *-test_sisci* | *-test_verbs*) continue ;; esac
         # shellcheck disable=SC2086
-        $compiler -std=gnu11 -O1 -Itests/support/elsewhere -I. -o "$binary" "$source" $libraries -pthread ||
+        $compiler -std=gnu11 -O1 -Itests/support/elsewhere -I. -o "$program_elsewhere" "$source" $libraries -pthread ||
             { fail "$source does not compile for $machine" && continue; }
         case $unit in
         conformance) run "$unit-$machine" sim ;;
@@ -39,7 +39,7 @@ portability() {
 on_windows() {
     # shellcheck disable=SC2086
     x86_64-w64-mingw32-gcc -static -std=gnu11 -Itests/support/elsewhere -Itests/support/windows \
-        -include tests/support/windows/posix.h -I. -o "$out/$(basename "$1" .c).exe" "$1" $windows_libraries ||
+        -include tests/support/windows/posix.h -I. -o "$run_programs/$(basename "$1" .c).exe" "$1" $windows_libraries ||
         fail "$1 does not compile for Windows"
 }
 
@@ -152,7 +152,7 @@ webassembly_wasi() {
     for unit in base evq conn rma stats status sleep tiny deadline deadline_small deadline_tiny; do
         # shellcheck disable=SC2086
         $wasi -std=gnu11 -O1 -isystem tests/support/wasi -Itests/support/elsewhere -I. \
-            -o "$out/test_$unit.wasm" "tests/unit/test_$unit.c" ||
+            -o "$run_programs/test_$unit.wasm" "tests/unit/test_$unit.c" ||
             { fail "test_$unit.c does not compile for WASI" && continue; }
         run "test_$unit.wasm"
     done
@@ -166,7 +166,7 @@ webassembly_emscripten() {
     for source in tests/unit/test_dgram.c tests/unit/test_core.c tests/conformance/conformance.c; do
         unit=$(basename "$source" .c)
         emcc -std=gnu11 -O1 -sSUPPORT_LONGJMP=1 -sALLOW_MEMORY_GROWTH=1 -sEXIT_RUNTIME=1 \
-            -Itests/support/elsewhere -I. -o "$out/$unit.js" "$source" ||
+            -Itests/support/elsewhere -I. -o "$run_programs/$unit.js" "$source" ||
             { fail "$source does not compile with Emscripten" && continue; }
         case $unit in
         conformance) run "$unit.js" sim ;;
@@ -212,7 +212,7 @@ system_compiles() {
 
 # A C library without getrandom(): numbers come from /dev/urandom.
 old_library() {
-    if "$zig" cc -target x86_64-linux-gnu.2.17 -std=gnu11 -O1 -Itests/support/elsewhere -I. -o "$out/test_core-old" \
+    if "$zig" cc -target x86_64-linux-gnu.2.17 -std=gnu11 -O1 -Itests/support/elsewhere -I. -o "$run_programs/test_core-old" \
         tests/unit/test_core.c -pthread; then run test_core-old
     else fail 'test_core.c does not compile for an old C library'
     fi

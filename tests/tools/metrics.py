@@ -16,12 +16,12 @@ MANY_LINES = 900  # a section that has more of them lists its parts
 # (measure, goal, {header: bound where the goal is not reached}); no goal: there is only the bound.
 BOUNDS = [
     ("lines", {"cci.h": 9800, "cci_verbs.h": 5200, "cci_sisci.h": 10200},
-     {"cci.h": 21655, "cci_udp.h": 3920, "cci_verbs.h": 8200, "cci_sisci.h": 13590}),
+     {"cci.h": 22260, "cci_udp.h": 3960, "cci_verbs.h": 8210, "cci_sisci.h": 13590}),
     ("longest line", 120, {}),
     ("longest function", 60, {}),
-    ("highest complexity", 20, {"cci.h": 25, "cci_verbs.h": 24}),
-    ("functions above a complexity of 20", 0, {"cci.h": 5, "cci_verbs.h": 3}),
-    ("most parameters", 7, {"cci_verbs.h": 9, "cci_sisci.h": 9}),
+    ("highest complexity", 20, {}),
+    ("functions above a complexity of 20", 0, {}),
+    ("most parameters", 7, {}),
     (f"sections above {MANY_LINES} lines that do not list their parts", 0, {}),
 ]  # fmt: skip
 SECTION_GOAL = 1500

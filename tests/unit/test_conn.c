@@ -1195,6 +1195,55 @@ static void test_a_peer_moves_when_its_new_address_is_proven(void **state) {
     assert_memory_equal(&s->conn->peer, &elsewhere, sizeof elsewhere);
 }
 
+/* The peer has moved from its first address to another one, and packets of its come from the first again. Each side sends its
+ * RESPONSE at once. */
+static void moves_and_is_heard_behind(struct side *mover, struct side *other, cci_conn_path_t *path) {
+    cci_link_addr_t elsewhere = address(99), old = other->conn->peer;
+    cci_conn_path_t theirs;
+    uint8_t frame[CCI__CONN_PATH_FRAME];
+    memset(path, 0, sizeof *path);
+    memset(&theirs, 0, sizeof theirs);
+    cci_conn_path_elsewhere(&other->table, other->conn, path, &elsewhere, 100, 1, now_ns);
+    cci_conn_path_challenge(path, 40, frame, now_ns);
+    cci_conn_path_input(&mover->table, mover->conn, &theirs, frame, now_ns);
+    cci_conn_path_response(&theirs, frame);
+    assert_int_equal(cci_conn_path_input(&other->table, other->conn, path, frame, now_ns), 1);
+    cci_conn_path_elsewhere(&other->table, other->conn, path, &old, 100, 1, now_ns + CCI__CONN_STAYS_NS - 1);
+}
+
+/* Both have followed each other to where they no longer are, at the same time: one must stay. */
+static void test_a_client_does_not_go_back_at_once_and_a_server_does(void **state) {
+    cci_link_addr_t third = address(88), old;
+    cci_conn_path_t path;
+    (void)state;
+    connect_sides();
+    old = side[CLIENT].conn->peer;
+    moves_and_is_heard_behind(&side[SERVER], &side[CLIENT], &path);
+    assert_true(path.challenge == 0);
+    cci_conn_path_elsewhere(&side[CLIENT].table, side[CLIENT].conn, &path, &third, 100, 1, now_ns);
+    assert_true(path.challenge != 0); /* a new address is another matter */
+    path.challenge = 0;
+    cci_conn_path_elsewhere(&side[CLIENT].table, side[CLIENT].conn, &path, &old, 100, 1, now_ns + CCI__CONN_STAYS_NS);
+    assert_true(path.challenge != 0);
+    moves_and_is_heard_behind(&side[CLIENT], &side[SERVER], &path);
+    assert_true(path.challenge != 0);
+}
+
+/* What tries a path, or answers that, does not tell where the peer is. */
+static void test_a_challenge_or_a_response_alone_is_a_probe(void **state) {
+    uint8_t bytes[CCI__HEADER_SIZE + 2 * CCI__CONN_PATH_FRAME] = {0};
+    (void)state;
+    bytes[CCI__HEADER_SIZE] = CCI__FRAME_CHALLENGE;
+    assert_true(cci_conn_path_probes(bytes, CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME));
+    assert_false(cci_conn_path_probes(bytes, CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME + 8));
+    assert_false(cci_conn_path_probes(bytes, CCI__HEADER_SIZE + 8));
+    assert_false(cci_conn_path_probes(bytes, CCI__HEADER_SIZE));
+    bytes[CCI__HEADER_SIZE] = CCI__FRAME_RESPONSE;
+    assert_true(cci_conn_path_probes(bytes, CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME));
+    bytes[CCI__HEADER_SIZE] = CCI__FRAME_PING;
+    assert_false(cci_conn_path_probes(bytes, CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME));
+}
+
 /* ---- sealed: each packet opens as it was, and otherwise not at all ---- */
 
 static void *server_key(void *user, cci_seal_peer_t *peer) {
@@ -1371,6 +1420,8 @@ int main(void) {
         PROTOCOL(test_a_table_that_takes_no_unproven_request_is_asked_for_a_cookie_first),
         PROTOCOL(test_a_silent_peer_is_asked_eight_times_and_then_given_up),
         PROTOCOL(test_a_peer_moves_when_its_new_address_is_proven),
+        PROTOCOL(test_a_client_does_not_go_back_at_once_and_a_server_does),
+        PROTOCOL(test_a_challenge_or_a_response_alone_is_a_probe),
         PROTOCOL(test_sealed_packets_open_as_they_were_and_otherwise_not_at_all),
         PROTOCOL(test_a_key_that_is_worn_out_seals_no_more),
     };

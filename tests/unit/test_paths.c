@@ -36,6 +36,8 @@ static int goes_one_way;    /* what is cut still carries the client's packets */
 static int is_down[2][4];
 static int loses_addresses; /* the next so many ADDRESSES are lost */
 static uint64_t crossed[4][4], tells, hears, datagrams;
+static uint32_t moved_by_client[4][4]; /* the client's packets that show where it is */
+static uint32_t challenges[2], early_challenges; /* of the server's, on paths along which no such packet has come */
 static int is_silent_about_paths; /* the link has no paths */
 
 /* What each side has sent and got: messages hold their number. */
@@ -89,6 +91,10 @@ static void route(const sim_datagram_t *datagram) {
     int is_data = datagram->bytes[1] == CCI__PKT_DATA && datagram->length >= 32;
     assert_true(source < 4 && target < 4);
     datagrams++;
+    if (is_data && datagram->bytes[24] == CCI__FRAME_CHALLENGE) {
+        challenges[from_server]++;
+        early_challenges += from_server && moved_by_client[client][server] == 0;
+    }
     tells += is_data && datagram->bytes[24] == CCI__FRAME_ADDRESSES;
     hears += is_data && datagram->bytes[24] == CCI__FRAME_HEARD;
     if (is_data && datagram->bytes[24] == CCI__FRAME_ADDRESSES && loses_addresses > 0) {
@@ -99,6 +105,7 @@ static void route(const sim_datagram_t *datagram) {
         is_down[from_server][source])
         return;
     crossed[client][server]++;
+    moved_by_client[client][server] += !from_server && !cci_conn_path_probes(datagram->bytes, datagram->length);
     sim_make_address(&moved->from, 1, sim_number_of(&from) + source * STEP);
     moved->from.bytes[1] = (uint8_t)target; /* by which interface it comes */
     sim_make_address(&moved->to, 1, sim_number_of(&to) - target * STEP);
@@ -213,6 +220,9 @@ static int setup_test(void **state) {
     memset(is_cut, 0, sizeof is_cut);
     memset(is_down, 0, sizeof is_down);
     memset(crossed, 0, sizeof crossed);
+    memset(moved_by_client, 0, sizeof moved_by_client);
+    memset(challenges, 0, sizeof challenges);
+    early_challenges = 0;
     memset(sent, 0, sizeof sent);
     memset(got, 0, sizeof got);
     memset(completed, 0, sizeof completed);
@@ -342,6 +352,19 @@ static void test_a_path_that_goes_one_way(void **state) {
         teardown_test(state);
     }
     setup_test(state);
+}
+
+/* The client, which hears nothing, tries other paths. The server, which hears all, goes nowhere before the client has. */
+static void test_who_tries_a_path_moves_nobody(void **state) {
+    (void)state;
+    begin(3, 3);
+    goes_one_way = 1;
+    leave_alone(1, 1);
+    send_from(CLIENT, 100);
+    assert_true(settles(5000 * MS));
+    assert_true(challenges[CLIENT] > 0);
+    assert_int_equal(early_challenges, 0);
+    assert_int_equal(count_told(SERVER, CCI_STATUS_PATH_CHANGED), 1);
 }
 
 /* Paths cut in turn, under traffic both ways, with RMA. */
@@ -537,6 +560,7 @@ int main(void) {
         TEST(test_one_interface_tells_nothing), TEST(test_addresses_are_told_until_heard),
         TEST(test_telling_ends),                TEST(test_the_next_path_is_taken),
         TEST(test_one_side_has_one_interface),  TEST(test_a_path_that_goes_one_way),
+        TEST(test_who_tries_a_path_moves_nobody),
         TEST(test_cut_in_turn),                 TEST(test_cut_in_turn_with_losses),
         TEST(test_an_interface_goes),           TEST(test_an_idle_connection_stays),
         TEST(test_no_path_for_a_while),         TEST(test_a_search_is_cheap),

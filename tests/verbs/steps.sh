@@ -16,7 +16,7 @@ instructions_of_verbs() {
         { skip 'there is no header of libibverbs' && return; }
     build steps_verbs tests/verbs/steps_verbs.c -O2 || return
     valgrind --tool=callgrind --callgrind-out-file=/dev/null '--toggle-collect=counted_*' '--toggle-collect=driver_*' \
-        "$out/steps_verbs" way 10000 64 >"$out/steps.txt" 2>"$out/steps.log"
+        "$run_programs/steps_verbs" way 10000 64 >"$out/steps.txt" 2>"$out/steps.log"
     check 'a message got lost' [ $? -eq 0 ]
     steps=$(sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p' "$out/steps.log")
     clocks=$(sed -n 's/.* clocks \([0-9]*\).*/\1/p' "$out/steps.txt")
@@ -28,7 +28,7 @@ instructions_of_verbs() {
 # counted_storm COUNT: the instructions for each of so many connections that are asked for at once, without the driver's.
 counted_storm() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null '--toggle-collect=counted_*' '--toggle-collect=driver_*' \
-        "$out/steps_verbs" storm "$1" 2>&1 >/dev/null | sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p' |
+        "$run_programs/steps_verbs" storm "$1" 2>&1 >/dev/null | sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p' |
         awk -v count="$1" '{ printf "%d", $1 / count }'
 }
 
@@ -38,14 +38,14 @@ storm_of_verbs() {
     echo '#include <infiniband/verbs.h>' | "$cc" -fsyntax-only -x c - 2>/dev/null ||
         { skip 'there is no header of libibverbs' && return; }
     build steps_verbs tests/verbs/steps_verbs.c -O2 || return
-    "$out/steps_verbs" storm 10000 >"$out/storm.txt" 2>"$out/storm.log"
+    "$run_programs/steps_verbs" storm 10000 >"$out/storm.txt" 2>"$out/storm.log"
     check 'not all are open' [ $? -eq 0 ]
     cat "$out/storm.txt"
     # shellcheck disable=SC2046 # words
     set -- $(sed 's/[a-z]*//g' "$out/storm.txt") 0 0 0 0 0 0
     check "there are ${3} datagrams" [ "$3" -le 300000 ]
     check "queue pairs: made $4, changed $5, destroyed $6" [ "$4 $5 $6" = '20000 60000 0' ]
-    "$out/steps_verbs" storm 1000 slow >"$out/storm.txt" 2>>"$out/storm.log" # who waits longest does so for 50 s
+    "$run_programs/steps_verbs" storm 1000 slow >"$out/storm.txt" 2>>"$out/storm.log" # who waits longest does so for 50 s
     check 'not all are open where the clients are slow' [ $? -eq 0 ]
     cat "$out/storm.txt"
     has valgrind || { skip 'there is no valgrind to count instructions' && return; }
@@ -63,7 +63,7 @@ verbs_steps() {
     # In virtual machines that run meanwhile, and belong to one lane.
     take guests || return
     step verbs-info guest_info
-    for job in conformance-rc conformance-ud conformance-auto conformance-auto-ud rc ud conformance-arm64 conformance-rc-sanitized conformance-ud-sanitized; do
+    for job in conformance-rc conformance-ud conformance-auto conformance-auto-ud rc ud conformance-arm64; do
         step "verbs-$job" guest_tests "$job"
     done
     step verbs-end guest_end

@@ -4024,6 +4024,33 @@ static void rc_lid_changes(void **state) {
     }
 }
 
+/* The same while nobody sends: who hears of it makes the pair anew at once, not when the first message has failed. */
+static void rc_idle_lid_changes(void **state) {
+    char uri[200];
+    const cci__rc_conn *conn;
+    uint32_t before, tries;
+    (void)state;
+    fake.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    fake.lid[0] = 7;
+    fake.lid[1] = 9;
+    ends_open("probe_idle = 1");
+    snprintf(uri, sizeof uri, "verbs://[fe80::2]/%lu/9", (unsigned long)rc_of(1)->hw->qp->qp_num);
+    assert_int_equal(cci_connect(left, uri, NULL, 0, CCI_CONN_ATTR_RO, &rc_side[0], 0, NULL), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+    conn = (const cci__rc_conn *)(const void *)rc_side[1].newest;
+    ENDS_AWAIT(conn->phase == CCI__RC_PAIRED);
+    for (tries = 0; tries < 3; tries++) {
+        before = conn->epoch;
+        fake.lid[0] = (uint16_t)(20 + tries);
+        fake_event(0, IBV_EVENT_LID_CHANGE);
+        ENDS_AWAIT(cci__verbs_addr_lid(&conn->conn.peer) == fake.lid[0]);
+        assert_true(conn->phase != CCI__RC_PAIRED || conn->epoch != before);
+        ENDS_AWAIT(conn->phase == CCI__RC_PAIRED && conn->epoch != before);
+        assert_int_equal(cci_send(rc_side[1].newest, "there", 5, NULL, 0), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[1].done == tries + 1 && rc_side[0].got == tries + 1);
+    }
+}
+
 /* What the hardware does not take is not counted as taken, is given to it again, and the log says why. */
 static void rc_posts_refused(void **state) {
     uint32_t i, all;
@@ -4351,6 +4378,7 @@ int main(int argc, char **argv) {
         TEST(memory_refused, "the log says how much memory may be locked and how much is needed"),
         TEST(vectors_and_moderation, "endpoints share the adapter's interrupts, which come for several completions"),
         TEST(rc_lid_changes, "mode = rc: a port gets another LID, and connections go on"),
+        TEST(rc_idle_lid_changes, "mode = rc: a port gets another LID, and an idle peer that hears of it pairs anew at once"),
         TEST(rc_posts_refused, "mode = rc: what the hardware does not take is not counted, and told with the reason"),
         TEST(posts_refused, "... nor is it in mode = ud"),
         TEST(rc_paths, "mode = rc: each connection has a flow label of its own, unless one is configured"),

@@ -10,7 +10,7 @@ guest_state= # '', 'runs', or why there is none
 
 # What the machines do, a line each: machine, job, the most seconds that it may take, command. The step is verbs-JOB. The
 # tests of failures are built with the sanitizers, where there are some: that is where what is seldom used runs. On two
-# cores that have nothing else to do, a conformance suite takes half a minute, sanitized one minute, and with emulated
+# cores that have nothing else to do, a conformance suite takes half a minute, and with emulated
 # arm64 processors, from the start of the machine to its end, two thirds of one: so that, too, is the whole of it.
 # CCI_VM_SHORT=1 leaves what costs most: README.md has the minutes.
 guest_all_jobs() {
@@ -20,8 +20,6 @@ whole conformance-rc 600 ./conformance verbs
 whole conformance-ud 600 ./conformance verbs-ud
 whole conformance-auto 600 ./conformance verbs-auto
 whole conformance-auto-ud 600 ./conformance verbs-auto-ud
-whole conformance-rc-sanitized 900 ./conformance-sanitized verbs
-whole conformance-ud-sanitized 900 ./conformance-sanitized verbs-ud
 broken rc 600 ./verbs rc
 broken ud 600 ./verbs ud
 arm64 conformance-arm64 600 ./conformance-arm64 verbs
@@ -66,11 +64,10 @@ END
 guest_program() {
     # shellcheck disable=SC2086 # a list of words
     case $1 in
-    cci_info) make -s CC="$cc" build/cci_info && cp build/cci_info "$out/" || fail 'cci_info does not compile' ;;
+    cci_info) make -s CC="$cc" build/cci_info && cp build/cci_info "$run_programs/" || fail 'cci_info does not compile' ;;
     verbs) works $sanitizers && build verbs tests/verbs/verbs.c -O1 $sanitizers || build verbs tests/verbs/verbs.c -O2 ;;
-    *-sanitized) works $sanitizers && build "$1" tests/*/"${1%-sanitized}.c" -O1 $sanitizers ;;
     *-arm64)
-        aarch64-linux-gnu-gcc --sysroot="${CCI_VM_CACHE:-$PWD/build/vm}/arm64/root" -std=gnu11 -O1 -I. -o "$out/$1" \
+        aarch64-linux-gnu-gcc --sysroot="${CCI_VM_CACHE:-$PWD/build/vm}/arm64/root" -std=gnu11 -O1 -I. -o "$run_programs/$1" \
             tests/*/"${1%-arm64}.c" -lcmocka -pthread || fail "${1%-arm64} does not compile for arm64"
         ;;
     *) build "$1" tests/*/"$1.c" -O2 ;;
@@ -96,7 +93,7 @@ guest_prepare() {
     }
     for program in $programs; do
         guest_program "$program"
-        [ ! -f "$out/$program" ] || cp "$out/$program" "$place/files/"
+        [ ! -f "$run_programs/$program" ] || cp "$run_programs/$program" "$place/files/"
     done
     echo $architecture >"$place/architecture"
 }
@@ -148,9 +145,9 @@ guest_job() {
     [ "$guest_state" = runs ] || { skip "$guest_state" && return 1; }
     place=$guest/$(guest_jobs | sed -n "s/^\([a-z0-9]*\) $1 .*/\1/p")
     [ ! -f "$place/reason" ] || { skip "$(cat "$place/reason")" && return 1; }
-    binary=$place/out/$1
-    until [ -f "$binary.status" ]; do
-        if [ -f "$place/ended" ] && [ ! -f "$binary.status" ]; then
+    said=$place/out/$1
+    until [ -f "$said.status" ]; do
+        if [ -f "$place/ended" ] && [ ! -f "$said.status" ]; then
             cat "$place/log"
             fail "the virtual machine ended before $1 had"
             return 1
@@ -158,7 +155,7 @@ guest_job() {
         [ "$(seconds_left)" -gt -60 ] || { fail "$1 in the virtual machine takes longer than the whole run may" && return 1; }
         sleep 0.2
     done
-    status=$(cat "$binary.status")
+    status=$(cat "$said.status")
 }
 
 # The steps. A program of tests that isn't there has no sanitizers here, or its not compiling has been counted.
@@ -169,9 +166,9 @@ guest_tests() {
 }
 guest_info() {
     guest_job info || return
-    cat "$binary.out" "$binary.err"
+    cat "$said.out" "$said.err"
     check 'cci_info failed' [ "$status" -eq 0 ]
-    for port in rxe0 rxe1; do check "cci_info does not show $port" grep -q "^ *[0-9]*\. $port  (up" "$binary.out"; done
+    for port in rxe0 rxe1; do check "cci_info does not show $port" grep -q "^ *[0-9]*\. $port  (up" "$said.out"; done
 }
 # Ends the machines that still run.
 guest_abandon() {
