@@ -2375,6 +2375,12 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
  * trips grow; the next loss is the next trial. Round trips that vary by more than a 256th of their length could hide a
  * queue: there nothing is shown, and nothing is tolerated.
  *
+ * Where more is lost by chance than may be, the rate goes down to five sixteenths for some round trips. If then as
+ * large a share is lost as before, three quarters of it at least, and still there is no queue, it is chance too: the
+ * window comes back, less what is lost, and the same begins anew. So the more a path loses, the less it is used: four
+ * tenths where a twentieth is lost. A path without any queue looks the same to each of many flows: there each gives up
+ * what it loses. (Not with CCI_SMALL.)
+ *
  * A packet that a router has marked [ECN, RFC 3168] cuts the window once in a round trip, too [RFC 9002 B.7], but to
  * 0.85 only (NewReno: 0.8), since a queue that marks is short [RFC 8511]; in slow start as a loss. It is no chance.
  *
@@ -2420,15 +2426,23 @@ typedef struct cci_flow {
     /* From the epoch until the peak is reached again, in 1/1,024 s. While slow start is slow, and while the queue is
      * being drained, the half as it was when that began, in 1,024 ns. */
     uint32_t rise_ms;
-    uint32_t tried;    /* window before the reduction that is a trial; 0: it is none */
-    uint32_t credit;   /* bytes that may be lost by chance; 0 while the window has not limited anything yet */
-    uint32_t until;    /* a finding holds, in ticks */
-    uint16_t gain;     /* 1/256: growth of the estimate in segments per round trip */
-    uint16_t is_early; /* slow start ended with a loss that may yet prove to be no sign of a full line */
+    uint32_t tried;   /* window before the reduction that is a trial; 0: it is none */
+    uint32_t credit;  /* bytes that may be lost by chance; 0 while the window has not limited anything yet */
+    uint32_t until;   /* a finding holds, in ticks */
+    uint16_t gain;    /* 1/256: growth of the estimate in segments per round trip */
+    uint8_t is_early; /* slow start ended with a loss that may yet prove to be no sign of a full line */
+    uint8_t share;    /* 1/256: what was lost before the second trial began */
 } cci_flow_t;
 
-/* What `cubic` has found: nothing; that packets are lost by chance; that others fill the queue; it is being drained. */
-enum { CCI__FLOW_OPEN, CCI__FLOW_CHANCE, CCI__FLOW_OTHERS, CCI__FLOW_DRAINING };
+/* What `cubic` has found: nothing; that packets are lost by chance; that others fill the queue; it is being drained;
+ * more is lost than may be, and is that chance too? */
+enum { CCI__FLOW_OPEN, CCI__FLOW_CHANCE, CCI__FLOW_OTHERS, CCI__FLOW_DRAINING, CCI__FLOW_AGAIN };
+
+#ifdef CCI_SMALL
+#define CCI__FLOW_TRIES_AGAIN 0
+#else
+#define CCI__FLOW_TRIES_AGAIN 1
+#endif
 
 typedef struct cci_congestion {
     const char *name;
@@ -2457,7 +2471,7 @@ CCI__UNUSED static uint64_t cci__flow_shortest_ns(const cci_flow_t *flow) {
 /* The half round trip is over. */
 CCI__UNUSED static void cci__flow_turn(cci_flow_t *flow, uint64_t now_ns) {
     uint64_t all = (uint64_t)flow->arrived + flow->lost;
-    if (all > 0) {
+    if (all > 0 && flow->finding != CCI__FLOW_AGAIN) {
         uint32_t share = (uint32_t)((uint64_t)flow->lost * 65536 / all);
         flow->loss_share = flow->loss_share - flow->loss_share / 32 + share / 32;
     }
@@ -2626,10 +2640,12 @@ CCI__UNUSED static int cci__cubic_holds(const cci_flow_t *flow, int finding, uin
 
 /* What the last reduction was made for is not so: goes on nearly where it was before. */
 CCI__UNUSED static void cci__cubic_find(cci_flow_t *flow, int finding, uint32_t mtu, uint64_t now_ns) {
+    uint32_t less =
+        CCI__FLOW_TRIES_AGAIN && flow->finding == CCI__FLOW_AGAIN ? cci__min32(flow->share, 32) : 16; /* 1/256 */
     flow->finding = (uint8_t)finding;
     flow->until = CCI__FLOW_TICK(now_ns + 8 * cci__flow_shortest_ns(flow)) +
                   (finding == CCI__FLOW_CHANCE ? CCI__FLOW_PERIOD * 2 / 5 : CCI__FLOW_PERIOD);
-    flow->window = cci__max64(flow->window, flow->tried - flow->tried / 16);
+    flow->window = cci__max64(flow->window, flow->tried - (uint32_t)((uint64_t)flow->tried * less / 256));
     flow->threshold = flow->is_early ? UINT32_MAX : (uint32_t)flow->window;
     flow->credit = 8 * mtu + (uint32_t)flow->window / 32;
     flow->epoch = 0;
@@ -2649,11 +2665,69 @@ CCI__UNUSED static int cci__cubic_tolerates(cci_flow_t *flow, uint32_t bytes, ui
     return 1;
 }
 
+/* The second trial. `slowing` counts half round trips, `rise_ms` the bytes that arrive, `estimate` those that are
+ * lost. */
+CCI__UNUSED static int cci__cubic_is_again(const cci_flow_t *flow) {
+    return flow->finding == CCI__FLOW_AGAIN && flow->slowing > 0 && flow->tried > 0;
+}
+
+/* Down to five sixteenths, by 0.7 in a round trip. What is counted was sent no faster than now. */
+CCI__UNUSED static void cci__cubic_slower(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+    uint64_t least = cci__max64(flow->tried / 16 * 5, 2 * (uint64_t)mtu);
+    if (flow->window <= least) return;
+    cci__flow_cut(flow, 717, mtu, now_ns);
+    flow->window = cci__max64(flow->window, least);
+    flow->threshold = (uint32_t)flow->window;
+    flow->slowing = 1;
+    flow->rise_ms = flow->estimate = 0;
+}
+
+/* 1 while the second trial goes on: for four round trips or more, until eight packets should be lost, and for up to
+ * sixteen while less is lost than three quarters of before. */
+CCI__UNUSED static int cci__cubic_again(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    uint64_t expected; /* lost bytes, in 1/256 */
+    int is_chance = 0;
+    if (flow->finding != CCI__FLOW_AGAIN) return 0;
+    flow->rise_ms += bytes;
+    expected = ((uint64_t)flow->rise_ms + flow->estimate) * flow->share;
+    if (cci__cubic_is_again(flow)) {
+        if (flow->slowing <= 8 || (flow->slowing <= 32 && expected < 8 * 256 * (uint64_t)mtu)) return 1;
+        is_chance = flow->estimate * UINT64_C(1024) >= expected * 3;
+        if (!is_chance && flow->slowing <= 32) return 1;
+    }
+    if (is_chance) {
+        cci__cubic_find(flow, CCI__FLOW_CHANCE, mtu, now_ns);
+    } else {
+        flow->finding = CCI__FLOW_OPEN;
+        flow->tried = 0;
+    }
+    flow->slowing = 0;
+    flow->epoch = 0;
+    return 0;
+}
+
+/* 1 if the loss begins the second trial, or is a part of it. */
+CCI__UNUSED static int cci__cubic_tries_again(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    if (!CCI__FLOW_TRIES_AGAIN || !cci__cubic_is_quiet(flow, 8)) return 0;
+    if (cci__cubic_holds(flow, CCI__FLOW_CHANCE, now_ns)) {
+        flow->finding = CCI__FLOW_AGAIN;
+        flow->tried = (uint32_t)flow->window;
+        flow->share = (uint8_t)cci__max32(cci__min32(flow->loss_share >> 8, 255), 256 / 40);
+    } else if (cci__cubic_is_again(flow)) {
+        flow->estimate += bytes;
+    } else {
+        return 0;
+    }
+    cci__cubic_slower(flow, mtu, now_ns);
+    return 1;
+}
+
 CCI__UNUSED static void cci__cubic_lost(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
     int is_first = flow->window < flow->threshold, is_known = cci__flow_shortest_ns(flow) != CCI__NEVER;
     int is_chance = flow->finding == CCI__FLOW_CHANCE, is_quiet = cci__cubic_is_quiet(flow, 8);
     int is_short = cci__cubic_is_quiet(flow, 3) && !is_first && flow->lost <= flow->window / 32;
     if (cci__cubic_tolerates(flow, bytes, mtu, now_ns)) return;
+    if (cci__cubic_tries_again(flow, bytes, mtu, now_ns)) return;
     if (cci__cubic_holds(flow, CCI__FLOW_CHANCE, now_ns) && cci__cubic_is_quiet(flow, 2)) {
         is_quiet = 1; /* it is chance still, but too much of it */
     } else if (is_quiet && is_known && flow->finding == CCI__FLOW_OPEN &&
@@ -2721,10 +2795,12 @@ CCI__UNUSED static void cci__cubic_arrived(cci_flow_t *flow, uint32_t bytes, uin
     flow->credit = cci__min32(flow->credit + bytes / 40, 8 * mtu + (uint32_t)flow->window / 32);
     cci__cubic_drain(flow, mtu, now_ns);
     if (flow->finding == CCI__FLOW_DRAINING) return;
+    if (CCI__FLOW_TRIES_AGAIN && cci__cubic_again(flow, bytes, mtu, now_ns)) return;
     if (flow->is_early && flow->window > flow->peak && flow->peak <= 16 * mtu && cci__cubic_is_quiet(flow, 8)) {
         flow->is_early = 0; /* the first packets were too many at once for a short queue, not for the line */
         flow->threshold = UINT32_MAX;
         flow->epoch = 0;
+        flow->slowing = 0;
     }
     if (flow->window < flow->threshold)
         cci__cubic_start(flow, bytes);

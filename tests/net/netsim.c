@@ -663,8 +663,9 @@ static double mean(const figures_t *figures) {
 /* Our rate as a multiple of that of one of the others, which are CUBIC-like. */
 static void share_beside(uint32_t cubic, uint32_t queue_percent) {
     measurement_t m = path(STREAM_RO, cubic < 16 ? 50 : 100, 20000);
-    figures_t multiple;
+    figures_t multiple, used;
     memset(&multiple, 0, sizeof multiple);
+    memset(&used, 0, sizeof used);
     m.queue_percent = queue_percent;
     m.cubic = cubic;
     m.warm_up_s = 6;
@@ -672,10 +673,11 @@ static void share_beside(uint32_t cubic, uint32_t queue_percent) {
     for (m.seed = 1; m.seed <= MANY_SEEDS; m.seed++) {
         result_t r = measure(&m);
         add_figure(&multiple, r.goodput[0] * cubic / (r.total - r.goodput[0]));
-        assert_true(r.used > 0.85);
+        add_figure(&used, r.used);
     }
-    printf("queue %4.2f, beside %2u CUBIC-like: %.2f of the rate of one of them (%.2f to %.2f)\n", queue_percent / 100.,
-           (unsigned)cubic, mean(&multiple), multiple.least, multiple.most);
+    printf("queue %4.2f, beside %2u CUBIC-like: %.2f of the rate of one of them (%.2f to %.2f), line used %.3f (from %.3f)\n",
+           queue_percent / 100., (unsigned)cubic, mean(&multiple), multiple.least, multiple.most, mean(&used), used.least);
+    assert_true(mean(&used) > 0.85 && used.least > 0.8);
     assert_in_range((int)(mean(&multiple) * 100), 50, 200);
 }
 
@@ -754,16 +756,50 @@ static void test_chance(void **state) {
     }
 }
 
-/* More is not taken for chance: then the rate falls as TCP's does, step by step. */
+/* Where more is lost than is tolerated, it is tried again and again whether it is chance. BBRv3's rules would leave 0.38, 0.21
+ * and 0.11 of such a line; NewReno and CUBIC, which never try, 0.09, 0.03 and 0.02. */
 static void test_much_chance(void **state) {
-    static const uint32_t losses[] = {50000, 100000, 200000};
-    double before = 1;
+    static const uint32_t losses[] = {50000, 100000, 200000}, rtts_us[] = {4000, 20000, 200000}, rates[] = {100, 100, 10};
+    static const double least[3][3] = {{0.3, 0.36, 0.28}, {0.12, 0.16, 0.16}, {0.04, 0.035, 0.05}};
+    uint32_t i, k;
+    (void)state;
+    for (k = 0; k < 3; k++) {
+        double before = 1;
+        for (i = 0; i < 3; i++) {
+            double share = carried(STREAM_RO, rates[k], rtts_us[k], losses[i], MANY_SEEDS);
+            assert_true(share >= least[i][k]);
+            assert_true(share < before && (i == 0 || share > before / 5));
+            before = share;
+        }
+    }
+}
+
+/* A path without any queue looks as one that loses by chance to each of many flows. They fill it, and lose some packets. */
+static void test_no_queue(void **state) {
+    static const uint32_t counts[] = {1, 4, 16};
+    static const double most[] = {0.001, 0.045, 0.1};
     uint32_t i;
     (void)state;
     for (i = 0; i < 3; i++) {
-        double share = carried(STREAM_RO, 100, 20000, losses[i], MANY_SEEDS);
-        assert_true(share < before && (i == 0 || share > before / 4));
-        before = share;
+        measurement_t m = path(STREAM_RO, 100, 20000);
+        figures_t used, dropped, jain;
+        memset(&used, 0, sizeof used);
+        memset(&dropped, 0, sizeof dropped);
+        memset(&jain, 0, sizeof jain);
+        m.queue_percent = 0;
+        m.flows = counts[i];
+        m.warm_up_s = 5;
+        m.seconds = 20;
+        for (m.seed = 1; m.seed <= MANY_SEEDS; m.seed++) {
+            result_t r = measure(&m);
+            add_figure(&used, r.used);
+            add_figure(&dropped, r.dropped);
+            add_figure(&jain, r.jain);
+        }
+        printf("no queue, %2u of ours: line used %.3f, Jain %.3f, dropped %.4f (to %.4f)\n", (unsigned)counts[i], mean(&used),
+               mean(&jain), mean(&dropped), dropped.most);
+        assert_true(dropped.most <= most[i]);
+        assert_true(mean(&used) > 0.6 && mean(&jain) > 0.9);
     }
 }
 
@@ -1112,6 +1148,7 @@ static int test_all(void) {
         NAMED(test_alone, "1 to 32 of our flows use the line, share it fairly and drop little"),
         NAMED(test_chance, "up to 2 % lost by chance leave 0.9 of a line of one's own"),
         NAMED(test_much_chance, "from 5 % on the rate falls step by step"),
+        NAMED(test_no_queue, "a path without any queue is shared, and not flooded"),
         NAMED(test_deep_queue, "a deep queue is not filled"),
         NAMED(test_codel, "a queue that marks rather than drops loses none of ours, and the line is used"),
         NAMED(test_codel_shared, "beside CUBIC-like flows without ECN ours has half to twice the rate of one of them"),

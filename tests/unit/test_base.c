@@ -427,11 +427,40 @@ static void test_cubic_tolerates_what_is_lost_at_a_lower_rate_too_for_a_while_an
     flow.window = 100000;
     now_ns = lossy_round_trips(&flow, 10 * CCI__MS, 100, 20, now_ns);
     assert_true(flow.window < 50000);
+    flow.finding = CCI__FLOW_CHANCE;
     flow.until = CCI__FLOW_TICK(now_ns); /* its time is over */
     flow.window = 100000;
     cci__flow_lost(&flow, cci__find_congestion("cubic"), 1000, now_ns, 1000, now_ns);
     assert_int_equal(flow.finding, CCI__FLOW_OPEN);
     assert_true(flow.window < 100000);
+}
+
+/* A tenth is lost: at any rate, or only while more than half as much is under way as at first. */
+static void test_cubic_comes_back_where_much_is_lost_at_a_far_lower_rate_too(void **state) {
+    uint32_t always, i;
+    (void)state;
+    for (always = 0; always < 2; always++) {
+        cci_flow_t flow;
+        uint64_t now_ns, before;
+        cci__flow_init(&flow, 200000);
+        flow.threshold = 200000;
+        now_ns = lossy_round_trips(&flow, 10 * CCI__MS, 10, 3, 1);
+        assert_int_equal(flow.finding, CCI__FLOW_CHANCE);
+        for (i = 0; i < 10 && flow.finding == CCI__FLOW_CHANCE; i++)
+            now_ns = lossy_round_trips(&flow, 10 * CCI__MS, 100, 1, now_ns);
+        assert_int_equal(flow.finding, CCI__FLOW_AGAIN);
+        before = flow.tried;
+        assert_true(before > 150000);
+        for (i = 0; i < 60 && flow.finding == CCI__FLOW_AGAIN && flow.tried == before; i++) {
+            assert_true(flow.window >= before * 5 / 16 - 16);
+            now_ns = lossy_round_trips(&flow, 10 * CCI__MS, always || flow.window > 100000 ? 100 : 0, 1, now_ns);
+        }
+        assert_in_range(i, 8, 40); /* here each counts as a half */
+        if (always) /* and the next trial may have begun */
+            assert_true((flow.finding == CCI__FLOW_AGAIN ? flow.tried : flow.window) > before * 7 / 8);
+        else
+            assert_true(flow.finding == CCI__FLOW_OPEN && flow.window < before / 2);
+    }
 }
 
 static void test_cubic_takes_no_loss_for_chance_where_a_short_queue_comes_and_goes(void **state) {
@@ -507,6 +536,7 @@ int main(void) {
         cmocka_unit_test(test_losses_without_a_queue_change_nothing_until_they_are_a_tenth),
         cmocka_unit_test(test_cubic_keeps_seven_tenths_at_a_loss_and_more_where_a_short_queue_drops_little),
         cmocka_unit_test(test_cubic_tolerates_what_is_lost_at_a_lower_rate_too_for_a_while_and_not_more_than_a_fortieth),
+        cmocka_unit_test(test_cubic_comes_back_where_much_is_lost_at_a_far_lower_rate_too),
         cmocka_unit_test(test_cubic_takes_no_loss_for_chance_where_a_short_queue_comes_and_goes),
         cmocka_unit_test(test_cubic_ends_slow_start_some_round_trips_after_these_have_grown),
         cmocka_unit_test(test_cubic_drains_a_deep_queue_unless_it_is_others),
