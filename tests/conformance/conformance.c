@@ -3244,9 +3244,12 @@ static void send_refused(refused_t *r, const pair_t *pair, uint32_t count) {
     while (r->sent < end && !r->is_lost) {
         uint32_t length = r->sent % 7 == 0 ? pair->ac->max_send_size : 4 + r->sent % 50;
         memcpy(bytes, &r->sent, sizeof r->sent);
-        if (cci_send(pair->ac, bytes, length, as_context(r->sent), 0) == CCI_SUCCESS) {
+        int status = cci_send(pair->ac, bytes, length, as_context(r->sent), 0);
+        if (status == CCI_SUCCESS) {
             r->sent++;
         } else {
+            assert_true(status == CCI_ENOBUFS || status == CCI_ERR_DISCONNECTED);
+            r->is_lost |= status == CCI_ERR_DISCONNECTED; /* and nothing was pending */
             poll_all();
             still_patient(&patience, "a send buffer");
         }

@@ -13,7 +13,7 @@ elsewhere() {
         program_elsewhere=$run_programs/$unit-$machine
         # tcc has none of the atomic operations that the tests of whole endpoints use; test_udp, test_sleep_udp, test_fork, test_sisci
         # and test_verbs use this machine's sockets and shared memory. Warnings are errors here too, but for those of tests alone, which gcc and clang have looked at.
-        case $machine-$unit in tcc-conformance | tcc-test_seal | *-test_udp* | *-test_sleep_udp | *-test_fork | *-test_sisci* | *-test_verbs*) continue ;; esac
+        case $machine-$unit in tcc-conformance | tcc-test_seal | tcc-test_validate | *-test_udp* | *-test_sleep_udp | *-test_fork | *-test_sisci* | *-test_verbs*) continue ;; esac
         # shellcheck disable=SC2086
         $compiler -std=gnu11 -O1 -Itests/support/elsewhere -I. -o "$program_elsewhere" "$source" $libraries -pthread ||
             { fail "$source does not compile for $machine" && continue; }
