@@ -2221,7 +2221,7 @@ static void parse_options(struct options *options, int argc, char **argv) {
         {"help", 0, NULL, 'h'},          {"silent", 0, NULL, LONG_SILENT}, {"no-copy", 0, NULL, LONG_NO_COPY},
         {"verify", 0, NULL, LONG_VERIFY}, {"format", 1, NULL, LONG_FORMAT}, {"cpu", 1, NULL, LONG_CPU},
         {"once", 0, NULL, LONG_ONCE},    {"top", 0, NULL, LONG_TOP},
-           {"warmup", 1, NULL, LONG_WARMUP}, {"depth", 1, NULL, LONG_DEPTH},
+        {"warmup", 1, NULL, LONG_WARMUP}, {"depth", 1, NULL, LONG_DEPTH},
         {"every", 1, NULL, LONG_EVERY},  {"heap", 0, NULL, LONG_HEAP},
         {"touch", 0, NULL, LONG_TOUCH},  {"connections", 1, NULL, 'c'},  {"threads", 1, NULL, 'T'},
         {"rate", 1, NULL, LONG_RATE},    {"svg", 1, NULL, LONG_SVG},

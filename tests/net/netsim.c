@@ -691,32 +691,41 @@ static void test_beside_cubic(void **state) {
     }
 }
 
+/* How flows of one kind fared, over the seeds. */
+typedef struct fares {
+    figures_t used, jain, dropped;
+} fares_t;
+
+static fares_t fare(measurement_t m) {
+    fares_t f;
+    memset(&f, 0, sizeof f);
+    for (m.seed = 1; m.seed <= MANY_SEEDS; m.seed++) {
+        result_t r = measure(&m);
+        add_figure(&f.used, r.used);
+        add_figure(&f.jain, r.jain);
+        add_figure(&f.dropped, r.dropped);
+    }
+    return f;
+}
+
 /* So many flows of ours, or (0) so many CUBIC-like ones: the share of packets that were dropped. Each has ten packets under
  * way or more, those in the queue too: with less, many flows lose more to find out how fast they may be. */
 static double dropped_alone(uint32_t ours, uint32_t cubic, uint32_t queue_percent) {
     int is_crowd = ours + cubic == 32;
     measurement_t m = path(STREAM_RO, is_crowd ? 100 : 50, is_crowd && queue_percent < 100 ? 40000 : 20000);
-    figures_t used, jain, dropped;
-    memset(&used, 0, sizeof used);
-    memset(&jain, 0, sizeof jain);
-    memset(&dropped, 0, sizeof dropped);
+    fares_t f;
     m.queue_percent = queue_percent;
     m.flows = ours;
     m.cubic = cubic;
     m.warm_up_s = ours == 1 ? 3 : 5;
     m.seconds = 3;
-    for (m.seed = 1; m.seed <= MANY_SEEDS; m.seed++) {
-        result_t r = measure(&m);
-        add_figure(&used, r.used);
-        add_figure(&jain, r.jain);
-        add_figure(&dropped, r.dropped);
-    }
+    f = fare(m);
     printf("queue %4.2f, %2u of ours, %2u CUBIC-like: line used %.3f (from %.3f), Jain %.3f (from %.3f), dropped %.4f (to %.4f)\n",
-           queue_percent / 100., (unsigned)ours, (unsigned)cubic, mean(&used), used.least, mean(&jain), jain.least,
-           mean(&dropped), dropped.most);
-    assert_true(ours == 0 || mean(&used) >= 0.9);
-    assert_true(ours == 0 || mean(&jain) >= 0.9);
-    return mean(&dropped);
+           queue_percent / 100., (unsigned)ours, (unsigned)cubic, mean(&f.used), f.used.least, mean(&f.jain), f.jain.least,
+           mean(&f.dropped), f.dropped.most);
+    assert_true(ours == 0 || mean(&f.used) >= 0.9);
+    assert_true(ours == 0 || mean(&f.jain) >= 0.9);
+    return mean(&f.dropped);
 }
 
 static void test_alone(void **state) {
@@ -782,24 +791,16 @@ static void test_no_queue(void **state) {
     (void)state;
     for (i = 0; i < 3; i++) {
         measurement_t m = path(STREAM_RO, 100, 20000);
-        figures_t used, dropped, jain;
-        memset(&used, 0, sizeof used);
-        memset(&dropped, 0, sizeof dropped);
-        memset(&jain, 0, sizeof jain);
+        fares_t f;
         m.queue_percent = 0;
         m.flows = counts[i];
         m.warm_up_s = 5;
         m.seconds = 20;
-        for (m.seed = 1; m.seed <= MANY_SEEDS; m.seed++) {
-            result_t r = measure(&m);
-            add_figure(&used, r.used);
-            add_figure(&dropped, r.dropped);
-            add_figure(&jain, r.jain);
-        }
-        printf("no queue, %2u of ours: line used %.3f, Jain %.3f, dropped %.4f (to %.4f)\n", (unsigned)counts[i], mean(&used),
-               mean(&jain), mean(&dropped), dropped.most);
-        assert_true(dropped.most <= most[i]);
-        assert_true(mean(&used) > 0.6 && mean(&jain) > 0.9);
+        f = fare(m);
+        printf("no queue, %2u of ours: line used %.3f, Jain %.3f, dropped %.4f (to %.4f)\n", (unsigned)counts[i], mean(&f.used),
+               mean(&f.jain), mean(&f.dropped), f.dropped.most);
+        assert_true(f.dropped.most <= most[i]);
+        assert_true(mean(&f.used) > 0.6 && mean(&f.jain) > 0.9);
     }
 }
 

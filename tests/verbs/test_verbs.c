@@ -4003,18 +4003,23 @@ static void vectors_and_moderation(void **state) {
     assert_int_equal(fake.moderated, 12);
 }
 
-/* The subnet manager gives a port another LID: peers learn it, and connections go on. */
-static void rc_lid_changes(void **state) {
+/* Two ports of InfiniBand with LIDs, and a connection between them. */
+static void ends_connect_by_lid(const char *keys) {
     char uri[200];
-    uint32_t i;
-    (void)state;
     fake.link_layer = IBV_LINK_LAYER_INFINIBAND;
     fake.lid[0] = 7;
     fake.lid[1] = 9;
-    ends_open("");
+    ends_open(keys);
     snprintf(uri, sizeof uri, "verbs://[fe80::2]/%lu/9", (unsigned long)rc_of(1)->hw->qp->qp_num);
     assert_int_equal(cci_connect(left, uri, NULL, 0, CCI_CONN_ATTR_RO, &rc_side[0], 0, NULL), CCI_SUCCESS);
     ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+}
+
+/* The subnet manager gives a port another LID: peers learn it, and connections go on. */
+static void rc_lid_changes(void **state) {
+    uint32_t i;
+    (void)state;
+    ends_connect_by_lid("");
     for (i = 0; i < 6; i++) {
         fake.lid[i & 1] = (uint16_t)(20 + i);
         fake_event((int)(i & 1), IBV_EVENT_LID_CHANGE);
@@ -4026,17 +4031,10 @@ static void rc_lid_changes(void **state) {
 
 /* The same while nobody sends: who hears of it makes the pair anew at once, not when the first message has failed. */
 static void rc_idle_lid_changes(void **state) {
-    char uri[200];
     const cci__rc_conn *conn;
     uint32_t before, tries;
     (void)state;
-    fake.link_layer = IBV_LINK_LAYER_INFINIBAND;
-    fake.lid[0] = 7;
-    fake.lid[1] = 9;
-    ends_open("probe_idle = 1");
-    snprintf(uri, sizeof uri, "verbs://[fe80::2]/%lu/9", (unsigned long)rc_of(1)->hw->qp->qp_num);
-    assert_int_equal(cci_connect(left, uri, NULL, 0, CCI_CONN_ATTR_RO, &rc_side[0], 0, NULL), CCI_SUCCESS);
-    ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+    ends_connect_by_lid("probe_idle = 1");
     conn = (const cci__rc_conn *)(const void *)rc_side[1].newest;
     ENDS_AWAIT(conn->phase == CCI__RC_PAIRED);
     for (tries = 0; tries < 3; tries++) {

@@ -148,7 +148,6 @@ dissect() {
     true
 }
 
-# The dissector has the document's tables, and shows in a capture what the checker decodes, field by field.
 # follow CAPTURE [DISSECTOR]: connections, round trips and repetitions are what the packets say.
 follow() {
     fields='frame.number frame.time_relative udp.srcport udp.dstport cci.stream cci.type cci.number cci.ack.largest cci.ack.delay
@@ -182,6 +181,7 @@ wireshark_follows() {
     done
 }
 
+# The dissector has the document's tables, and shows in a capture what the checker decodes, field by field.
 wireshark() {
     has python3 || { skip 'there is no python3' && return; }
     check "$dissector has other tables than the document" python3 "$wire_check" --lua "$dissector"
