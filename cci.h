@@ -5706,9 +5706,10 @@ struct cci_rel {
     uint8_t ordered, reliable;
     uint8_t once; /* unreliable, but each packet is taken once at most: the user sets it after cci_rel_begin() */
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
-    uint8_t lost_writes; /* there may be segments of writes among what is lost */
-    uint8_t shuffled;    /* 0: what is lost is in the order in which the receiver needs it; else see above */
-    uint8_t advanced;    /* the packet brought it further */
+    uint8_t lost_writes;  /* there may be segments of writes among what is lost */
+    uint8_t shuffled;     /* 0: what is lost is in the order in which the receiver needs it; else see above */
+    uint8_t advanced : 1; /* the packet brought it further */
+    uint8_t is_tried : 1; /* a message was tried that the peer may have no buffer for, and it has not answered yet */
     uint8_t unsure; /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
     uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
@@ -5762,8 +5763,9 @@ struct cci_rel {
 #endif
     uint64_t mtu_again_ns;
     /* receiving */
-    uint64_t floor_number; /* all below have been seen */
-    cci_range_t *numbers;  /* `few_numbers`, or a cci_rel_numbers_t of the pool */
+    uint64_t floor_number;   /* all below have been seen */
+    uint64_t refused_number; /* packets below bring nothing any more: the peer was told of one that has to come again */
+    cci_range_t *numbers;    /* `few_numbers`, or a cci_rel_numbers_t of the pool */
     uint32_t number_count;
     uint32_t reordering : 3;    /* reordering window: quarters of a round trip; 0: packets have kept their order */
     uint32_t round_trips : 5;   /* that no packet needed so much of it */
@@ -7599,8 +7601,10 @@ static int cci__rel_output_paced(cci_rel_t *rel, cci_rel_packet_t *packet, int i
         if (now_ns < rel->pace_ns) return 0;
     }
     if (!cci__rel_output_reliable(rel, packet, idle, now_ns)) return 0;
-    if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && !cci__rel_is_long_write(rel, packet->sent->item))
-        rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
+    if (CCI__UNLIKELY(rel->rnr) && !cci__rel_is_long_write(rel, packet->sent->item)) {
+        rel->is_tried = 1;
+        if (!rel->ordered) rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
+    }
     if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
         uint64_t credit_ns = cci__max64(CCI__MS, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
         rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
@@ -7745,7 +7749,7 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample
 static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) {
     if (CCI__LIKELY(!rel->rnr) || (cci__rel_is_long_write(rel, item) && rel->rnr_sequence - item->first >= item->count))
         return;
-    rel->rnr = 0;
+    rel->rnr = rel->is_tried = 0;
     rel->rnr_delay_ns = 0;
     rel->rnr_until_ns = 0;
 }
@@ -7938,6 +7942,8 @@ static void cci__rel_look_for_loss(cci_rel_t *rel, uint64_t now_ns) {
 static inline void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     rel->loss_ns = CCI__NEVER;
     if (!cci__list_empty(&rel->flight)) cci__rel_look_for_loss(rel, now_ns);
+    if (CCI__UNLIKELY(rel->rnr) && rel->in_flight == 0)
+        rel->rnr_until_ns = cci__min64(rel->rnr_until_ns, now_ns + rel->rnr_delay_ns);
 }
 
 /* Reads an ACK of `length` bytes at most into its ranges, the highest first; returns how many, 0 if it is malformed
@@ -8216,6 +8222,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node, *next;
     cci__rel_note(rel, CCI_REL_NOT_READY);
+    cci__rel_answers(rel);
     rel->rnr = 1;
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
@@ -8225,9 +8232,12 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
         if (sent->item && ((sent->item->kind != CCI__ITEM_BULK && rel->ordered && sent->item->first > sequence) ||
-                           sequence - sent->item->first < sent->item->count))
+                           sequence - sent->item->first < sent->item->count)) {
             cci__rel_lost(rel, sent);
+            rel->is_tried = 0;
+        }
     }
+    if (rel->in_flight == 0) rel->is_tried = 0;
 }
 
 /* The peer says that memory is not accessible: the write, and the message behind it, are cancelled. */
@@ -8785,7 +8795,7 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
             entry->buffer = NULL;
             cci__rel_free_reassembly(rel, entry);
             if (rel->reliable && (in_order || !rel->ordered)) cci__rel_nack(rel, sequence, CCI_ERR_RNR);
-            rel->advanced |= (uint8_t)in_order;
+            if (in_order) rel->advanced = 1;
             return CCI__REFUSED;
         }
         cci__rel_hold_buffer(rel, 1);
@@ -9071,7 +9081,8 @@ static int cci__rel_is_duplicate(cci_rel_t *rel, uint64_t number, uint64_t now_n
 }
 
 /* Something of a packet could not be taken: it is not acknowledged, and comes again. */
-static CCI__RARE int cci__rel_refuse_packet(cci_rel_t *rel) {
+static CCI__RARE int cci__rel_refuse_packet(cci_rel_t *rel, uint64_t number) {
+    if (rel->nack_count > 0) rel->refused_number = cci__max64(rel->refused_number, number + 1);
     if (rel->sequence_count == 0)
         cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
     rel->pool->packets_refused++;
@@ -9083,6 +9094,12 @@ static inline int cci__rel_is_numbered(const cci_rel_t *rel, cci__rel_frames_t *
     if (rel->reliable) return 1;
     frames->is_eliciting = frames->is_pinged;
     return frames->is_pinged || rel->once;
+}
+
+/* What becomes of a packet with that number, before anybody has looked into it: after a refusal, copies of what was
+ * under way bring nothing, since the peer may have given up what is in them. */
+static inline int cci__rel_outcome_of(const cci_rel_t *rel, uint64_t number) {
+    return CCI__UNLIKELY(number < rel->refused_number) ? CCI__REFUSED : CCI__TAKEN;
 }
 
 /* All of a packet has been taken: its number is remembered, and it may want to be acknowledged. */
@@ -9116,6 +9133,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     /* a packet is sound or is not: look at all of it first */
     if (!cci__rel_scan(bytes, length, rel->message_max, &run)) return cci__rel_malformed(rel);
     rel->heard_ns = now_ns;
+    frames.outcome = cci__rel_outcome_of(rel, number);
     for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(input) {
             const uint8_t *frame = bytes + at;
             if (run.count && at == run.begin) { /* last: afterwards the packet is not ours any more */
@@ -9135,7 +9153,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (run.count && frames.outcome == CCI__TAKEN)
         frames.outcome = cci__rel_input_run(rel, bytes, run.begin, run.end, run.count, run.has_bulk, buffer);
     if (!held || rel->advanced || rel->expected != expected) rel->stuck_ns = now_ns;
-    if (frames.outcome == CCI__REFUSED) return cci__rel_refuse_packet(rel);
+    if (frames.outcome == CCI__REFUSED) return cci__rel_refuse_packet(rel, number);
     if (!cci__rel_is_numbered(rel, &frames)) return CCI_REL_SOUND;
     cci__rel_received(rel, number, top, frames.is_eliciting, length, now_ns);
     return number >= top ? CCI_REL_NEWEST : CCI_REL_SOUND;
@@ -9180,7 +9198,8 @@ static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t
     uint64_t most_ns = (uint64_t)item->timeout_us * 1000;
     if (!item->timeout_us || (item->flags & CCI__ITEM_DONE)) return CCI__NEVER;
     if ((item->flags & CCI__ITEM_VOID) && (!item->ops || item->status == CCI_ERR_RNR))
-        most_ns *= 2; /* its status has been told, or waits for its turn: as long again, for the peer to hear of it */
+        /* its status has been told, or waits for its turn: as long again, or some tries, until the peer hears of it */
+        most_ns += cci__max64(most_ns, 20 * cci_rel_answer_ns(rel));
     /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more. */
     return cci__max64(item->since_ns, rel->progress_ns) + most_ns;
 }
@@ -9201,9 +9220,8 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
 /* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the
  * wait? */
 static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
-    uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
-    most_ns = cci__min64(most_ns, CCI__REL_ANSWER_NS);
-    if (!rel->rnr || rel->in_flight == 0 || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
+    uint64_t most_ns = cci__min64(20 * cci_rel_answer_ns(rel), CCI__REL_ANSWER_NS);
+    if (!rel->rnr || !rel->is_tried || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
         rel->overdue_ns = 0;
         return 0;
     }
@@ -20307,14 +20325,16 @@ typedef struct cci__tiny_conn {
     cci_link_addr_t peer;
     uint64_t token, peer_token, cookie, next_number, have; /* `have`: bytes of the write that is arriving */
     uint32_t peer_index, next_sequence, expected, top, bits, known;
+    uint32_t refused; /* packets with lower numbers bring nothing any more; 0: none was refused of late */
     uint32_t due, until, heard, taken, asked, checked, pause, paused_until; /* ticks */
     uint32_t timeout, keepalive, timeout_us, keepalive_us;
     uint32_t srtt, rttvar; /* ticks, times 8 and times 4 */
     uint32_t chunk, request_length;
     int status;
     uint16_t pending; /* events: bits 1 << type */
-    uint8_t state, tries, is_server, is_confirmed, is_held, is_late, was_pinged, probes, checks, fires, is_refused;
-    uint8_t ack; /* 1: owed, 2: owed at once */
+    uint8_t state, tries, is_server, is_confirmed, is_held, is_late, was_pinged, probes, checks, fires;
+    uint8_t is_refused; /* the peer has no buffer; 2: and nothing was tried since it said so */
+    uint8_t ack;        /* 1: owed, 2: owed at once */
     uint8_t limit, first, count;
     cci__tiny_op_t op[CCI_TINY_SENDS];
 } cci__tiny_conn_t;
@@ -20636,6 +20656,7 @@ static int cci__tiny_send_op(cci__tiny_conn_t *conn, cci__tiny_op_t *op) {
     if (!cci__tiny_data(conn, frame, size, data, op->kind == CCI__FRAME_READ ? 0 : op->length)) return 0;
     op->state = CCI__TINY_UNDER_WAY;
     op->sent = conn->ep->now;
+    conn->is_refused = conn->is_refused > 0;
     if (op->tries < 255) op->tries++;
     if (conn->pub.attribute == CCI_CONN_ATTR_UU) cci__tiny_finish(op, CCI_SUCCESS);
     return 1;
@@ -20726,10 +20747,12 @@ static void cci__tiny_fail(cci__tiny_conn_t *conn, int type, int status) {
 
 /* ---- timers ----------------------------------------------------------------------------------------------------- */
 
-/* The oldest operation was not taken in the send time-out. */
-static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
+/* The oldest operation was not taken in the send time-out, which was over at `at`. The peer may have taken the last
+ * try, and its answer is under way: that is waited for, as long again at most. */
+static void cci__tiny_time_out(cci__tiny_conn_t *conn, uint32_t at) {
     uint32_t i;
     cci__tiny_op_t *op = cci__tiny_op_at(conn, 0);
+    if (conn->is_refused == 1 && !cci__tiny_is_due(conn->ep, at + conn->timeout)) return;
     if (!conn->is_refused || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
         cci__tiny_break(conn, CCI_ETIMEDOUT);
         return;
@@ -20829,7 +20852,7 @@ static void cci__tiny_open_timers(cci__tiny_conn_t *conn) {
         uint32_t since = cci__tiny_before(op->began, conn->taken) ? conn->taken : op->began;
         if ((op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY) &&
             cci__tiny_is_due(ep, since + conn->timeout))
-            cci__tiny_time_out(conn);
+            cci__tiny_time_out(conn, since + conn->timeout);
     }
     if (conn->state != CCI__TINY_OPEN) return;
     cci__tiny_probe(conn);
@@ -21119,7 +21142,8 @@ static void cci__tiny_on_nack(cci__tiny_conn_t *conn, const uint8_t *nack) {
                 cci__tiny_cancel_both(conn, i, CCI_ERR_RMA_HANDLE);
         } else if (op->state == CCI__TINY_UNDER_WAY) {
             op->state = CCI__TINY_WAITS;
-            conn->is_refused = 1;
+            conn->is_refused = 2;
+            conn->fires = 0;
         }
     }
     if (nack[1] != CCI_ERR_RNR || !conn->is_refused) return;
@@ -21191,6 +21215,13 @@ static int cci__tiny_take_early(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, co
     return 1;
 }
 
+/* There is no buffer for the message with that number, which came in the packet: it has to come in another one. */
+static int cci__tiny_not_ready(cci__tiny_conn_t *conn, const cci__tiny_buf_t *packet, uint32_t sequence) {
+    conn->refused = cci__load32((const uint8_t *)packet->bytes + 20) + 1;
+    cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RNR, sequence);
+    return 0;
+}
+
 /* Takes a run as a whole, 1, or not at all, 0. */
 static int cci__tiny_take_run(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, const cci__tiny_scan_t *scan) {
     const uint8_t *frame = (const uint8_t *)buf->bytes + scan->run;
@@ -21214,10 +21245,7 @@ static int cci__tiny_take_run(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, cons
         frame += cci__pad8(cci__tiny_size(frame, CCI_TINY_MTU));
     }
     if (scan->has_message) {
-        if (cci__tiny_spare(conn->ep) == 0) {
-            cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RNR, conn->expected);
-            return 0;
-        }
+        if (cci__tiny_spare(conn->ep) == 0) return cci__tiny_not_ready(conn, buf, conn->expected);
         cci__tiny_keep(conn, buf, scan, CCI__TINY_READY);
         cci__tiny_skip(buf, skip);
         cci__tiny_empty(buf);
@@ -21270,10 +21298,7 @@ static int cci__tiny_take_fragment(cci__tiny_conn_t *conn, const cci__tiny_buf_t
     uint8_t *whole;
     if (conn->pub.attribute == CCI_CONN_ATTR_UU || cci__tiny_before(sequence, conn->expected)) return 1;
     if (sequence != conn->expected) return 0;
-    if ((buf = cci__tiny_filling(conn, arrived)) == NULL) {
-        cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RNR, sequence);
-        return 0;
-    }
+    if ((buf = cci__tiny_filling(conn, arrived)) == NULL) return cci__tiny_not_ready(conn, arrived, sequence);
     if (offset > conn->have) return 0;
     whole = (uint8_t *)buf->bytes;
     memcpy(whole + 8 + offset, frame + 16, length);
@@ -21363,6 +21388,10 @@ static void cci__tiny_on_data(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, uint
     uint32_t at;
     int known = cci__tiny_is_known(conn, number);
     if (known < 0 || !cci__tiny_look(conn, bytes, length, &scan)) return;
+    if (conn->refused && cci__tiny_before(number, conn->refused)) {
+        if (!known) return;
+    } else if (number - conn->refused >= 1024)
+        conn->refused = 0;
     buf->length = length;
     for (at = CCI__TINY_HEAD; !known && at < scan.end && bytes[at] != 0;
          at += cci__pad8(cci__tiny_size(bytes + at, length - at)))

@@ -6,7 +6,7 @@
 soak() {
     check 'the soak test does not compile' make -s CC="$cc" CFLAGS=-O2 build/soak
     [ -x build/soak ] || return
-    check 'the known seeds' within 300 build/soak --first 1 --seeds 80 --every-fault
+    check 'the known seeds' within 900 build/soak --first 1 --seeds 80 --every-fault
     # Crowds at a memory limit of 64 KiB or less whose members change their addresses; small writes behind refusals and gaps; a
     # TAKEN that names one item twice; closing on a slow path; few readers for many connections; messages behind a withdrawal
     # that an answer acknowledges; few buffers, all held behind what is due; a lost write beside refused messages; a read
@@ -14,11 +14,11 @@ soak() {
     # two sides that follow each other from path to path; a peer without memory for the addresses that it is told.
     for seed in 968 2466 3046803309586 7000014 7000056 17000647 0x48715aaf3a4b 0xdbe30 0xdc119 0x1e872a \
         0x6e61eeffb4aa 0x18829 0x18745 0x18c95; do
-        check "seed $seed" within 100 build/soak --seed $seed
+        check "seed $seed" within 300 build/soak --seed $seed
     done
     fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
     echo "fresh seeds from $fresh on"
-    check "the fresh seeds from $fresh on" within 300 build/soak --first "$fresh" --seconds 12
+    check "the fresh seeds from $fresh on" within 900 build/soak --first "$fresh" --seconds 12
     # shellcheck disable=SC2086
     works $sanitizers || { skip "$cc has no sanitizers here" && return; }
     # shellcheck disable=SC2086
@@ -28,7 +28,7 @@ soak() {
     # shellcheck disable=SC2086
     check 'the soak test does not compile with sanitizers' "$cc" -std=gnu11 -g -O1 $sanitizers $counting -I. \
         -o "$out/soak-sanitized" tests/soak/soak.c
-    check "seeds from $fresh on, sanitized" within 300 "$out/soak-sanitized" --first "$fresh" --seconds 18
+    check "seeds from $fresh on, sanitized" within 900 "$out/soak-sanitized" --first "$fresh" --seconds 18
 }
 
 # Processes that are killed, stopped and replaced while they talk. A failing round prints its seed.
@@ -36,14 +36,14 @@ soak_sisci() {
     check 'the soak test does not compile' make -s CC="$cc" CFLAGS=-O2 build/soak_sisci
     [ -x build/soak_sisci ] || return
     fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
-    check 'the known seeds' within 200 build/soak_sisci --first 1 --rounds 3
-    check "the fresh seeds from $fresh on" within 200 build/soak_sisci --first "$fresh" --seconds 8
+    check 'the known seeds' within 600 build/soak_sisci --first 1 --rounds 3
+    check "the fresh seeds from $fresh on" within 600 build/soak_sisci --first "$fresh" --seconds 8
     for kind in "$sanitizers" -fsanitize=thread; do
         # shellcheck disable=SC2086
         works $kind || { skip "$cc has no $kind here" && continue; }
         # shellcheck disable=SC2086
         check "it does not compile with $kind" "$cc" -std=gnu11 -g -O1 $kind -I. -o "$out/soak_sisci" tests/soak/soak_sisci.c -pthread
-        check "seeds from $fresh on, $kind" within 200 "$out/soak_sisci" --first "$fresh" --seconds 6
+        check "seeds from $fresh on, $kind" within 600 "$out/soak_sisci" --first "$fresh" --seconds 6
     done
 }
 
@@ -67,8 +67,8 @@ soak_tiny() {
     "$cc" -std=gnu11 $flags -I. -o "$out/soak_tiny" tests/soak/soak_tiny.c "$out/tiny-full.o" "$out/tiny-tiny.o" "$out/tiny-bare.o" \
         "$out/tiny-small.o" ||
         { fail 'soak_tiny.c does not compile' && return; }
-    check 'the known seeds' within 200 "$out/soak_tiny" --first 1 --seeds 250
-    check 'messages behind a write when a connection ends' within 200 "$out/soak_tiny" --first 1018 --seeds 1
+    check 'the known seeds' within 600 "$out/soak_tiny" --first 1 --seeds 250
+    check 'messages behind a write when a connection ends' within 600 "$out/soak_tiny" --first 1018 --seeds 1
 }
 
 # The soak tests find small deliberate bugs: seven of them here, all by `make mutants`.

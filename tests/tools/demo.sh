@@ -30,7 +30,7 @@ die() {
 
 # A program that hangs must not hang the demo.
 guarded() {
-    if command -v timeout >/dev/null; then timeout 20 "$@"; else "$@"; fi
+    if command -v timeout >/dev/null; then timeout 60 "$@"; else "$@"; fi
 }
 
 # start NAME COMMAND...: runs a server in the background, waits for the line with its URI and leaves that in $uri.

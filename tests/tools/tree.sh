@@ -113,7 +113,7 @@ pages() {
 }
 
 demo() {
-    check 'make demo failed' locked within 120 make CC="$cc" demo
+    check 'make demo failed' locked within "$patience" make CC="$cc" demo
 }
 
 # The comparison of cci_cp with other programs, small: each has a ratio or says what is missing; one that fails is told.

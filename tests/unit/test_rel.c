@@ -1376,7 +1376,9 @@ static cci_rel_item_t *behind_a_refused_message(world_t *w) {
     op = next_op(s);
     assert_int_equal(cci_rel_extern(&s->rel, 0, NULL, 0, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
     s->sent++;
-    run_for(w, 450 * MS);
+    run_for(w, 350 * MS);
+    assert_int_equal(s->completed, 0);
+    while (s->completed == 0) step(w);
     assert_int_equal(s->ops[0].rel.status, CCI_ERR_RNR);
     assert_int_equal(s->completed, 1);
     return item;
@@ -1388,7 +1390,7 @@ static void test_an_operation_of_another_layer_behind_refused_messages_ends_at_i
     side_t *s = &w->side[0];
     (void)state;
     (void)behind_a_refused_message(w);
-    run_for(w, 100 * MS);
+    run_for(w, 2200 * MS); /* its own, and what a lost answer to the last try may take */
     assert_int_equal(s->ops[1].rel.status, CCI_ETIMEDOUT);
     assert_int_equal(s->completed, 2);
     world_end(w);
@@ -1452,6 +1454,67 @@ static void lose_what_is_short(world_t *w, const side_t *to, uint32_t length) {
 /* Drops all that is under way to a side. */
 static void lose_what_flies_to(world_t *w, const side_t *to) {
     lose_what_is_short(w, to, UINT32_MAX);
+}
+
+static int flies_to(const world_t *w, const side_t *to) {
+    uint32_t i;
+    for (i = 0; i < w->flying_count; i++)
+        if (w->flying[i].to == to) return 1;
+    return 0;
+}
+
+/* A copy of a packet that was refused comes when the sender has been told that its message was not taken: it brings nothing. */
+static void test_a_late_copy_of_what_was_refused_brings_nothing(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(723 + i, attributes[i], 1200);
+        side_t *s = &w->side[0], *peer = &w->side[1];
+        buf_t *late;
+        uint32_t late_number;
+        s->rel.timeout_us = 500000;
+        peer->refuse_keep = 256;
+        send_sure(s, 500);
+        step(w);
+        assert_int_equal(w->flying_count, 1);
+        late = buf_copy(w->flying[0].buf, w->flying[0].buf->length);
+        late_number = w->flying[0].number;
+        while (s->completed == 0) step(w);
+        assert_int_equal(s->ops[0].rel.status, CCI_ERR_RNR);
+        lose_what_flies_to(w, peer); /* the withdrawal: the copy is there first */
+        peer->refuse_keep = 0;
+        fly(w, peer, late, late_number, w->now_ns);
+        send_sure(s, 500);
+        assert_true(run_until_idle(w, 5000 * MS));
+        assert_int_equal(peer->delivered[0], 0);
+        assert_int_equal(peer->delivered[1], 1);
+        assert_int_equal(s->ops[1].rel.status, CCI_SUCCESS);
+        world_end(w);
+    }
+}
+
+/* The last try was taken, and its acknowledgement is lost: the message has arrived, and is not said to have been refused. */
+static void test_a_last_try_whose_answer_is_lost_is_no_refusal(void **state) {
+    uint32_t i, lost;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(725 + i, attributes[i], 1200);
+        side_t *s = &w->side[0], *peer = &w->side[1];
+        s->rel.timeout_us = 500000;
+        peer->refuse_keep = 256;
+        send_sure(s, 500);
+        run_for(w, 490 * MS);
+        peer->refuse_keep = 0;
+        while (peer->delivered_count == 0) step(w);
+        for (lost = 0; lost < 4; lost++) { /* answers, to repetitions too */
+            while (!flies_to(w, s) && s->completed == 0) step(w);
+            lose_what_flies_to(w, s);
+        }
+        assert_true(run_until_idle(w, 5000 * MS));
+        assert_int_equal(s->ops[0].rel.status, CCI_SUCCESS);
+        assert_int_equal(peer->delivered[0], 1);
+        world_end(w);
+    }
 }
 
 /* While a message is refused again and again, a write that was lost is repeated in its time. */
@@ -1579,21 +1642,17 @@ static void step_with_single_withdrawals(world_t *w, const side_t *to) {
 }
 
 /* Two messages are refused until their time-out. The peer hears that the first was withdrawn, but not that the second was, and
- * takes a third, or a write, early. Then a packet with the second comes late, and is refused once more. */
+ * takes a third, or a write, early. Then it refuses the second once more. */
 static world_t *behind_a_withdrawal_nobody_hears(int is_write) {
     world_t *w = world_new(718, CCI_CONN_ATTR_RO, 256);
     side_t *s = &w->side[0], *peer = &w->side[1];
     static uint8_t memory[200]; /* too many for a packet with messages */
-    buf_t *late;
-    uint32_t late_number;
     s->rel.timeout_us = 4000000;
     peer->refuse_keep = 256;
     send_sure(s, 100);
     send_sure(s, 200); /* too long to travel with the first */
     step(w);
     assert_int_equal(w->flying_count, 2);
-    late = buf_copy(w->flying[1].buf, w->flying[1].buf->length);
-    late_number = w->flying[1].number;
     while (s->completed < 2) step_with_single_withdrawals(w, peer);
     while (s->rel.rnr) step_with_single_withdrawals(w, peer);
     assert_int_equal(peer->rel.expected, 1);
@@ -1605,7 +1664,7 @@ static world_t *behind_a_withdrawal_nobody_hears(int is_write) {
         send_sure(s, 100);
     while (!(CCI__CONTAINER(s->rel.items.prev, cci_rel_item_t, node)->flags & CCI__ITEM_DONE)) step(w);
     peer->refuse_keep = 256;
-    fly(w, peer, late, late_number, w->now_ns);
+    cci_rel_invite(&peer->rel);
     step(w);
     lose_what_flies_to(w, peer); /* the withdrawal, once more */
     while (!s->rel.rnr) step(w);
@@ -2831,6 +2890,8 @@ int main(void) {
         cmocka_unit_test(test_a_message_behind_a_withdrawal_completes_before_its_answer),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
+        cmocka_unit_test(test_a_late_copy_of_what_was_refused_brings_nothing),
+        cmocka_unit_test(test_a_last_try_whose_answer_is_lost_is_no_refusal),
         cmocka_unit_test(test_traffic_goes_on_after_a_cut),
         cmocka_unit_test(test_a_longer_path_is_found_by_probes),
         cmocka_unit_test(test_a_path_that_becomes_shorter_loses_nothing),
