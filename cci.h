@@ -274,8 +274,7 @@
  *                       twice and a request that is answered twice. The log also tells of memory that was changed
  *                       before a message with CCI_FLAG_NO_COPY has completed, of events that were not returned when
  *                       their endpoint ends, and of a program whose messages take all receive buffers. For
- *                       development: it costs memory for each handle, and a quarter of the rate of small messages.
- *                       Not with CCI_TINY.
+ *                       development: it costs memory for each handle and time in each call. Not with CCI_TINY.
  * CCI_LOG(level, text)  default: calls the log hook of cci_setup(); without a hook, warnings and errors go to stderr.
  * CCI_NO_THREADS        no lock and no helper thread: one thread uses the library.
  * CCI_NO_STDIO          no FILE: the configuration comes from cci_setup(), messages go to the log hook alone.
@@ -2508,17 +2507,18 @@ CCI__UNUSED static void cci__flow_shorter(cci_flow_t *flow, uint64_t rtt_ns) {
     flow->shortest_ns[0] = rtt_ns;
 }
 
-CCI__UNUSED static void cci__flow_smooth(cci_flow_t *flow, uint64_t rtt_ns) {
+CCI__UNUSED static void cci__flow_smooth(cci_flow_t *flow, uint64_t rtt_ns, uint32_t count) {
     uint32_t queue_ns = (uint32_t)cci__min64(rtt_ns - cci__flow_shortest_ns(flow), UINT32_MAX);
-    flow->queue_ns += queue_ns / 16 - flow->queue_ns / 16;
+    count = CCI__FLOW_TRIES_AGAIN ? cci__min32(count, 8) : 1;
+    flow->queue_ns += queue_ns / 16 * count - flow->queue_ns / 16 * count;
     if (queue_ns < flow->usual_ns)
         flow->usual_ns -= (flow->usual_ns - queue_ns) / 8;
     else
-        flow->usual_ns += (queue_ns - flow->usual_ns) / 512;
+        flow->usual_ns += (queue_ns - flow->usual_ns) / 512 * count;
 }
 
 /* A packet that was acknowledged now took `rtt_ns`. */
-CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint64_t now_ns) {
+CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint32_t count, uint64_t now_ns) {
 #ifdef CCI_NO_CONGESTION
     flow->shortest_ns[0] = cci__min64(flow->shortest_ns[0], rtt_ns);
 #else
@@ -2529,7 +2529,7 @@ CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint
     flow->half_ns = cci__min64(flow->half_ns, rtt_ns);
     flow->half_count = (uint8_t)(flow->half_count + (flow->half_count < CCI__FLOW_SAMPLES));
 #ifndef CCI_NO_CONGESTION
-    if (flow->credit > 0) cci__flow_smooth(flow, rtt_ns);
+    if (flow->credit > 0) cci__flow_smooth(flow, rtt_ns, count);
 #endif
 }
 
@@ -5440,7 +5440,14 @@ extern "C" {
 #define CCI_REL_ZERO_COPY_MIN 2048u /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
 #define CCI__REL_SILENCE_NS (10 * 1000u)
-#define CCI__REL_STREAM 262144u /* bytes in a row that make a stream */
+#define CCI__REL_STREAM 262144u     /* bytes in a row that make a stream */
+#define CCI__REL_FAR_STREAM 524288u /* bytes without a pause or a gap, on a path of 2 ms or more */
+#ifdef CCI_SMALL
+#define CCI__REL_FAR 0
+#else
+#define CCI__REL_FAR 1
+#endif
+#define CCI__REL_FAR_ACK 6000u /* of them are acknowledged together: an acknowledgement is 2 % of that */
 #define CCI__REL_NAGLE_NS (50 * 1000u)
 #define CCI__REL_REORDER_ROUNDS 16u          /* round trips that the reordering window keeps its width without need */
 #define CCI__REL_ANSWER_NS (2000 * CCI__MS)  /* a time-out waits for the answer to the last try, at most */
@@ -5706,10 +5713,12 @@ struct cci_rel {
     uint8_t ordered, reliable;
     uint8_t once; /* unreliable, but each packet is taken once at most: the user sets it after cci_rel_begin() */
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
-    uint8_t lost_writes;  /* there may be segments of writes among what is lost */
-    uint8_t shuffled;     /* 0: what is lost is in the order in which the receiver needs it; else see above */
-    uint8_t advanced : 1; /* the packet brought it further */
-    uint8_t is_tried : 1; /* a message was tried that the peer may have no buffer for, and it has not answered yet */
+    uint8_t lost_writes;   /* there may be segments of writes among what is lost */
+    uint8_t shuffled;      /* 0: what is lost is in the order in which the receiver needs it; else see above */
+    uint8_t advanced : 1;  /* the packet brought it further */
+    uint8_t is_tried : 1;  /* a message was tried that the peer may have no buffer for, and it has not answered yet */
+    uint8_t is_paced : 1;  /* the next packet waits for its time, and not for an acknowledgement */
+    uint8_t is_coarse : 1; /* the last acknowledgement named four packets or more */
     uint8_t unsure; /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
     uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
@@ -6201,6 +6210,11 @@ CCI_API int cci_rel_idle(const cci_rel_t *rel) {
 
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason);
 
+/* One more than the largest packet number that has been taken. */
+static inline uint64_t cci__rel_top(const cci_rel_t *rel) {
+    return rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
+}
+
 /* Does it hold something that belongs to all? */
 static int cci__rel_holds(const cci_rel_t *rel) {
     return rel->buffers_held || rel->reassembly_count || rel->sequence_count;
@@ -6213,7 +6227,9 @@ CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
 
 /* Asks the peer to send again, at once, the message that is needed next: it had been dropped. */
 CCI_API void cci_rel_invite(cci_rel_t *rel) {
-    if (rel->reliable) cci__rel_nack(rel, rel->expected, CCI_ERR_RNR);
+    if (!rel->reliable) return;
+    rel->refused_number = cci__max64(rel->refused_number, cci__rel_top(rel));
+    cci__rel_nack(rel, rel->expected, CCI_ERR_RNR);
 }
 
 /* Forgets packets that nobody waits for: those that only wanted to be acknowledged. */
@@ -6923,7 +6939,8 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
     while (rel->nack_count > 0 && room >= 8) {
         uint8_t *at = packet->head + packet->head_length;
         rel->nack_count--;
-        cci__rel_frame(at, CCI__FRAME_NACK, rel->nack_reasons[rel->nack_count], 0, rel->nacks[rel->nack_count]);
+        cci__rel_frame(at, CCI__FRAME_NACK, rel->nack_reasons[rel->nack_count], (uint16_t)(rel->refused_number - 1),
+                       rel->nacks[rel->nack_count]);
         packet->head_length += 8;
         room -= 8;
     }
@@ -7186,7 +7203,7 @@ static void cci__rel_sort_lost(cci_rel_t *rel) {
     cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
     uint32_t i;
     if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED) {
-        if (rel->rnr && (rel->next_number & 1)) cci__rel_oldest_lost_first(rel);
+        if (rel->rnr && (rel->ordered || (rel->next_number & 1))) cci__rel_oldest_lost_first(rel);
         return;
     }
     rel->shuffled = 0;
@@ -7504,15 +7521,27 @@ static int cci__rel_output_probe(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
     return 1;
 }
 
+static int cci__rel_is_far(const cci_rel_t *rel) {
+    return CCI__REL_FAR && rel->srtt_ns >= 2 * CCI__MS;
+}
+
+/* Does a stream come over a long path? Its packets have time for an acknowledgement each, but that is a tenth of what
+ * the way back may carry: some are acknowledged together, for a sixteenth of a round trip at most. Not where packets
+ * are missing: where a queue is short, the bursts that the peer then sends would make it drop more. */
+static int cci__rel_is_far_stream(const cci_rel_t *rel) {
+    return cci__rel_is_far(rel) && rel->stream_bytes >= CCI__REL_FAR_STREAM;
+}
+
 /* Is it time to say what has arrived, if nothing else is to be sent? In a stream of packets that takes a pause of
  * the peer: to acknowledge at each moment without work would cost it a fifth of its time. */
 static int cci__rel_ack_is_due(cci_rel_t *rel, int idle, uint64_t now_ns) {
     if (rel->ack_count == 0) return 0;
     if (rel->ack_now) return 1;
+    if (cci__rel_is_far_stream(rel)) return now_ns >= rel->ack_at_ns;
     if (now_ns < rel->ack_at_ns &&
         (!idle || (rel->stream_bytes >= CCI__REL_STREAM && now_ns < rel->largest_ns + CCI__REL_SILENCE_NS)))
         return 0;
-    rel->stream_bytes = 0;
+    if (!cci__rel_is_far(rel)) rel->stream_bytes = 0;
     return 1;
 }
 
@@ -7529,7 +7558,7 @@ static int cci__rel_output_any_lost(cci_rel_t *rel, cci_rel_packet_t *packet, ui
 /* Must messages wait, because the peer had no buffer for one? One tries at a time: the next one goes when that is
  * answered, or lost, and a while after it was refused. */
 static int cci__rel_messages_wait(const cci_rel_t *rel, uint64_t now_ns) {
-    return now_ns < rel->rnr_until_ns || (rel->rnr && rel->ordered && rel->in_flight > 0);
+    return now_ns < rel->rnr_until_ns || (rel->rnr && (rel->ordered || rel->overdue_ns) && rel->in_flight > 0);
 }
 
 /* The first segment of a write among what is lost, or NULL. */
@@ -7591,26 +7620,35 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
     return older && cci__rel_output_any_lost(rel, packet, now_ns);
 }
 
+/* A long path: a window is spread over the round trip, a quarter faster. What waited for its time catches up with up to
+ * a millisecond; what waited for one acknowledgement of many packets must not leave at once. */
+static inline void cci__rel_pace(cci_rel_t *rel, uint32_t size, uint64_t now_ns) {
+    uint64_t credit_ns = CCI__REL_FAR && rel->is_coarse && !rel->is_paced ? CCI__MS / 8 : CCI__MS;
+    credit_ns = cci__max64(credit_ns, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
+    rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
+                   rel->srtt_ns * size * 4 / (rel->flow.window * 5);
+    rel->burst = NULL;
+}
+
 /* The same as far as the windows and the pace allow. */
 static int cci__rel_output_paced(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
     if (rel->in_flight > 0) {
         if (cci__rel_is_full(rel)) {
             if (rel->in_flight + rel->mtu > rel->flow.window) rel->limited_number = (uint32_t)rel->next_number;
+            if (CCI__REL_FAR) rel->is_paced = 0;
             return 0;
         }
-        if (now_ns < rel->pace_ns) return 0;
+        if (now_ns < rel->pace_ns) {
+            if (CCI__REL_FAR) rel->is_paced = 1;
+            return 0;
+        }
     }
     if (!cci__rel_output_reliable(rel, packet, idle, now_ns)) return 0;
     if (CCI__UNLIKELY(rel->rnr) && !cci__rel_is_long_write(rel, packet->sent->item)) {
         rel->is_tried = 1;
         if (!rel->ordered) rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
     }
-    if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
-        uint64_t credit_ns = cci__max64(CCI__MS, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
-        rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
-                       rel->srtt_ns * packet->sent->size * 4 / (rel->flow.window * 5);
-        rel->burst = NULL;
-    }
+    if (rel->srtt_ns > 2 * CCI__MS) cci__rel_pace(rel, packet->sent->size, now_ns);
     return 1;
 }
 
@@ -7724,15 +7762,17 @@ static int cci__rel_starts_blind(const cci_rel_t *rel) {
 }
 
 /* The acknowledgement of the packet came so long after it, of which the peer kept it for `delay` times 4 µs. */
-static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample_ns, uint32_t delay, uint64_t now_ns) {
+static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample_ns, uint32_t delay, uint32_t count,
+                                uint64_t now_ns) {
     uint64_t delay_ns = delay * UINT64_C(4000);
+    if (CCI__REL_FAR) rel->is_coarse = count >= 4;
     if (CCI__UNLIKELY(delay == 0xffff)) return; /* or for longer than can be said */
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
     if (sample_ns > rel->min_rtt_ns + delay_ns) sample_ns -= delay_ns;
 #ifndef CCI_NO_STATS
     rel->latest_rtt = (uint32_t)(sample_ns >> 4);
 #endif
-    if (!cci__rel_starts_blind(rel)) cci__flow_sample(&rel->flow, sample_ns, now_ns);
+    if (!cci__rel_starts_blind(rel)) cci__flow_sample(&rel->flow, sample_ns, count, now_ns);
     if (CCI__UNLIKELY(sample_ns > 1000 * CCI__MS) && (sample_ns = cci__rel_long_sample(rel, number, sample_ns)) == 0)
         return;
     if (rel->srtt_ns == 0) {
@@ -8207,8 +8247,8 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     }
     *acked_ns = sent_ns;
     CCI__REL_ECN(cci__rel_await_marks(rel, named);)
-    (void)named;
-    if (now_ns > sample_ns) cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, cci__load16(frame + 2), now_ns);
+    if (now_ns > sample_ns)
+        cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, cci__load16(frame + 2), named, now_ns);
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     if (CCI__UNLIKELY(cci__rel_reordering(rel) > 0)) cci__rel_end_round(rel);
@@ -8218,11 +8258,12 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
 }
 
 /* The peer could not take a message for want of buffers: the packets that carry it and what follows come again
- * later. */
-static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
+ * later. A try that left after the packet with these low bits of a number is still to be answered. */
+static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint16_t number_low, uint64_t now_ns) {
+    uint64_t refused = rel->next_number - 1 - (uint16_t)((uint16_t)(rel->next_number - 1) - number_low);
     cci_list_t *node, *next;
+    int is_newer = 0, is_answered = 0;
     cci__rel_note(rel, CCI_REL_NOT_READY);
-    cci__rel_answers(rel);
     rel->rnr = 1;
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
@@ -8231,13 +8272,21 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
     for (node = rel->flight.next; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
-        if (sent->item && ((sent->item->kind != CCI__ITEM_BULK && rel->ordered && sent->item->first > sequence) ||
-                           sequence - sent->item->first < sent->item->count)) {
-            cci__rel_lost(rel, sent);
-            rel->is_tried = 0;
+        if (!sent->item) continue;
+        if (sequence - sent->item->first < sent->item->count) {
+            if (sent->number > refused) {
+                is_newer = 1;
+                continue;
+            }
+        } else if (sent->item->kind == CCI__ITEM_BULK || !rel->ordered || sent->item->first <= sequence) {
+            continue;
         }
+        is_answered = 1;
+        cci__rel_lost(rel, sent);
     }
-    if (rel->in_flight == 0) rel->is_tried = 0;
+    if (is_newer) return; /* the time-out was too short for the answer */
+    cci__rel_answers(rel);
+    if (is_answered || rel->in_flight == 0) rel->is_tried = 0;
 }
 
 /* The peer says that memory is not accessible: the write, and the message behind it, are cancelled. */
@@ -8275,7 +8324,7 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
 static CCI__RARE void cci__rel_input_nack(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
     uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
     if (frame[1] == CCI_ERR_RNR)
-        cci__rel_not_ready(rel, sequence, now_ns);
+        cci__rel_not_ready(rel, sequence, cci__load16(frame + 2), now_ns);
     else if (rel->reliable)
         cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
 }
@@ -8924,6 +8973,11 @@ static int cci__rel_in_run(const uint8_t *frame) {
 static void cci__rel_owe(cci_rel_t *rel, uint32_t length, int gap, uint64_t now_ns) {
     rel->ack_count++;
     rel->ack_bytes += length;
+    if (cci__rel_is_far_stream(rel)) {
+        if (rel->ack_at_ns == CCI__NEVER) rel->ack_at_ns = now_ns + cci__min64(rel->srtt_ns / 16, 25 * CCI__MS);
+        if (gap || rel->ack_bytes >= CCI__REL_FAR_ACK) rel->ack_now = 1;
+        return;
+    }
     if (rel->ack_at_ns == CCI__NEVER) rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
     rel->stream_bytes = cci__min32(rel->stream_bytes + length, UINT32_C(1) << 30);
     if (gap || rel->ack_bytes >= rel->pool->ack_bytes || (rel->ack_count >= 8 && rel->stream_bytes < CCI__REL_STREAM))
@@ -9102,6 +9156,12 @@ static inline int cci__rel_outcome_of(const cci_rel_t *rel, uint64_t number) {
     return CCI__UNLIKELY(number < rel->refused_number) ? CCI__REFUSED : CCI__TAKEN;
 }
 
+/* The answer to a PING tells a side that receives alone how long the path is. It comes before a time-out: nothing is
+ * repeated for it. */
+static CCI__RARE void cci__rel_ask_path(cci_rel_t *rel) {
+    if (CCI__REL_FAR && rel->reliable && rel->rttvar_ns > 0 && rel->rttvar_ns < 2000 * CCI__MS) rel->ping = 1;
+}
+
 /* All of a packet has been taken: its number is remembered, and it may want to be acknowledged. */
 static inline void cci__rel_received(cci_rel_t *rel, uint64_t number, uint64_t top, int is_eliciting, uint32_t length,
                                      uint64_t now_ns) {
@@ -9111,6 +9171,8 @@ static inline void cci__rel_received(cci_rel_t *rel, uint64_t number, uint64_t t
         cci__rel_note_number(rel, number);
     if (CCI__REL_RANGES > CCI__REL_ACK_MORE + 1 && CCI__UNLIKELY(gap && rel->number_count > CCI__REL_ACK_MORE + 1))
         cci__rel_note_low(rel, number);
+    if (cci__rel_is_far(rel) && (gap || now_ns - rel->largest_ns > rel->srtt_ns / 16)) rel->stream_bytes = 0;
+    if (CCI__UNLIKELY(rel->srtt_ns == 0) && (number & 127) == 127) cci__rel_ask_path(rel);
     if (number >= top) rel->largest_ns = now_ns;
     CCI__REL_ECN(cci__rel_count_codepoint(rel);)
     if (is_eliciting) cci__rel_owe(rel, length, gap, now_ns);
@@ -9124,8 +9186,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     cci__rel_frames_t frames = {0, 0, 0, 0, 0, 0, 0, CCI__TAKEN};
     uint32_t at, size;
     cci__rel_span_t run;
-    uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
-    uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
+    uint64_t top = cci__rel_top(rel), number = cci__expand32(number_low, top), expected = rel->expected;
     int held = cci__rel_holds(rel);
     if (number >= UINT64_MAX / 2) return CCI_REL_UNSOUND;
     rel->advanced = 0;
@@ -10069,7 +10130,7 @@ CCI_API int cci_rma_wants_to_ask(const cci_rma_table_t *table, const cci_rma_rea
 /* The first of what a chunk asked for, asked once, tells the round-trip time. */
 static void cci__rma_sample(cci_rma_reader_t *reader, uint64_t sample_ns, uint64_t now_ns) {
     uint64_t off;
-    if (!cci__rma_starts_blind(reader)) cci__flow_sample(&reader->flow, sample_ns, now_ns);
+    if (!cci__rma_starts_blind(reader)) cci__flow_sample(&reader->flow, sample_ns, 1, now_ns);
     sample_ns = cci__flow_believed_ns(sample_ns, reader->srtt_ns, reader->rttvar_ns);
     off = reader->srtt_ns > sample_ns ? reader->srtt_ns - sample_ns : sample_ns - reader->srtt_ns;
     reader->rttvar_ns = reader->srtt_ns ? (3 * reader->rttvar_ns + off) / 4 : sample_ns / 2;
@@ -13594,13 +13655,13 @@ static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
 
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
  * quarter to what is due, a little more to requests for connections, and its share to other connections. A single
- * buffer is for what is due, where that comes for sure. */
+ * buffer, and the last one that there is memory for, is for what is due, where that comes for sure. */
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__hot_t *hot, int in_order, uint32_t spoken_for) {
     uint32_t count = ep->base.recv_buf_count;
     uint32_t early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || hot->rel.reliable : cci__max32(count / 16, 2));
     uint32_t left = cci__dgram_buffers_left(ep), reserve = spoken_for + (in_order ? 0 : early);
     if (left > reserve && (in_order || cci__share(hot->rel.buffers_held, left - reserve)) &&
-        (CCI__LIKELY(ep->base.evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
+        (CCI__LIKELY(ep->base.evq.free_buffer_count > spoken_for + !in_order) || cci__dgram_grow_buffers(ep)))
         return 1;
     if (!in_order || !cci__dgram_peers_hold(ep)) return 0;
     if (spoken_for == 0 && cci__dgram_exceed(ep, early)) return 1;
@@ -20325,7 +20386,6 @@ typedef struct cci__tiny_conn {
     cci_link_addr_t peer;
     uint64_t token, peer_token, cookie, next_number, have; /* `have`: bytes of the write that is arriving */
     uint32_t peer_index, next_sequence, expected, top, bits, known;
-    uint32_t refused; /* packets with lower numbers bring nothing any more; 0: none was refused of late */
     uint32_t due, until, heard, taken, asked, checked, pause, paused_until; /* ticks */
     uint32_t timeout, keepalive, timeout_us, keepalive_us;
     uint32_t srtt, rttvar; /* ticks, times 8 and times 4 */
@@ -20336,6 +20396,7 @@ typedef struct cci__tiny_conn {
     uint8_t is_refused; /* the peer has no buffer; 2: and nothing was tried since it said so */
     uint8_t ack;        /* 1: owed, 2: owed at once */
     uint8_t limit, first, count;
+    uint16_t refused; /* low bits: packets with lower numbers bring nothing any more; 0: none was refused of late */
     cci__tiny_op_t op[CCI_TINY_SENDS];
 } cci__tiny_conn_t;
 
@@ -20523,6 +20584,7 @@ static void cci__tiny_say(cci__tiny_conn_t *conn, int type, int reason, uint32_t
     uint8_t frame[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     frame[0] = (uint8_t)type;
     frame[1] = (uint8_t)reason;
+    if (type == CCI__FRAME_NACK) cci__store16(frame + 2, (uint16_t)(conn->refused - 1));
     cci__store32(frame + 4, number);
     (void)cci__tiny_data(conn, frame, sizeof frame, NULL, 0);
 }
@@ -20656,7 +20718,7 @@ static int cci__tiny_send_op(cci__tiny_conn_t *conn, cci__tiny_op_t *op) {
     if (!cci__tiny_data(conn, frame, size, data, op->kind == CCI__FRAME_READ ? 0 : op->length)) return 0;
     op->state = CCI__TINY_UNDER_WAY;
     op->sent = conn->ep->now;
-    conn->is_refused = conn->is_refused > 0;
+    if (conn->is_refused) conn->is_refused = 1;
     if (op->tries < 255) op->tries++;
     if (conn->pub.attribute == CCI_CONN_ATTR_UU) cci__tiny_finish(op, CCI_SUCCESS);
     return 1;
@@ -21140,7 +21202,8 @@ static void cci__tiny_on_nack(cci__tiny_conn_t *conn, const uint8_t *nack) {
         if (nack[1] != CCI_ERR_RNR) {
             if (op->sequence == sequence && op->kind == CCI__FRAME_BULK)
                 cci__tiny_cancel_both(conn, i, CCI_ERR_RMA_HANDLE);
-        } else if (op->state == CCI__TINY_UNDER_WAY) {
+        } else if (op->state == CCI__TINY_UNDER_WAY &&
+                   (op->sequence != sequence || (int16_t)(cci__load16(nack + 2) - (uint16_t)op->number) >= 0)) {
             op->state = CCI__TINY_WAITS;
             conn->is_refused = 2;
             conn->fires = 0;
@@ -21217,7 +21280,7 @@ static int cci__tiny_take_early(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, co
 
 /* There is no buffer for the message with that number, which came in the packet: it has to come in another one. */
 static int cci__tiny_not_ready(cci__tiny_conn_t *conn, const cci__tiny_buf_t *packet, uint32_t sequence) {
-    conn->refused = cci__load32((const uint8_t *)packet->bytes + 20) + 1;
+    conn->refused = (uint16_t)(cci__load16((const uint8_t *)packet->bytes + 20) + 1);
     cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RNR, sequence);
     return 0;
 }
@@ -21388,10 +21451,11 @@ static void cci__tiny_on_data(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, uint
     uint32_t at;
     int known = cci__tiny_is_known(conn, number);
     if (known < 0 || !cci__tiny_look(conn, bytes, length, &scan)) return;
-    if (conn->refused && cci__tiny_before(number, conn->refused)) {
-        if (!known) return;
-    } else if (number - conn->refused >= 1024)
-        conn->refused = 0;
+    if (conn->refused) {
+        const int16_t behind = (int16_t)((uint16_t)number - conn->refused);
+        if (behind < 0 && !known) return;
+        if (behind >= 1024) conn->refused = 0;
+    }
     buf->length = length;
     for (at = CCI__TINY_HEAD; !known && at < scan.end && bytes[at] != 0;
          at += cci__pad8(cci__tiny_size(bytes + at, length - at)))

@@ -405,7 +405,7 @@ layout("Frame", "ACK", {
 layout("Frame", "NACK", {
     {"type", 0, "1", "7", ""},
     {"reason", 1, "1", "3, 5", "3: no receive buffer; 5 and all others: memory not accessible"},
-    {"reserved_2", 2, "2", "0", ""},
+    {"number", 2, "2", "any", "reason 3: low bits of the number of the refused packet, or of a later refused one"},
     {"sequence", 4, "4", "any", "what could not be taken"},
 })
 

@@ -858,6 +858,31 @@ static void test_long_fast_lines(void **state) {
     fill_lines(1000, 300000, 10, 2);
 }
 
+/* 50 Mbit/s, and 1 on the way back, which one acknowledgement for each packet would overfill. Where nothing is lost for a while
+ * acknowledgements take 2 % of what they acknowledge, with those that come at once after a gap a little more. */
+static void test_narrow_way_back(void **state) {
+    static const enum kind kinds[] = {STREAM_RO, STREAM_RU, WRITES};
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        figures_t used, back;
+        measurement_t m = path(kinds[i], 50, 20000);
+        memset(&used, 0, sizeof used);
+        memset(&back, 0, sizeof back);
+        m.back_kbit = 1000;
+        m.warm_up_s = 3;
+        m.seconds = 10;
+        for (m.seed = 1; m.seed <= MANY_SEEDS; m.seed++) {
+            result_t r = measure(&m);
+            add_figure(&used, r.used);
+            add_figure(&back, r.back);
+        }
+        printf("50 Mbit/s and 1 back, kind %d: line used %.3f (from %.3f), acknowledgements %.4f (to %.4f) of the bytes\n", (int)kinds[i],
+               mean(&used), used.least, mean(&back), back.most);
+        assert_true(used.least >= 0.9 && back.most <= 0.021);
+    }
+}
+
 /* A queue that marks packets loses none of ours, and delays them no more than one that drops. */
 static void test_codel(void **state) {
     static const uint32_t rtts_us[] = {5000, 20000, 60000, 150000};
@@ -1151,6 +1176,7 @@ static int test_all(void) {
         NAMED(test_much_chance, "from 5 % on the rate falls step by step"),
         NAMED(test_no_queue, "a path without any queue is shared, and not flooded"),
         NAMED(test_deep_queue, "a deep queue is not filled"),
+        NAMED(test_narrow_way_back, "a way back of a fiftieth of the rate carries the acknowledgements"),
         NAMED(test_codel, "a queue that marks rather than drops loses none of ours, and the line is used"),
         NAMED(test_codel_shared, "beside CUBIC-like flows without ECN ours has half to twice the rate of one of them"),
         NAMED(test_shallow_queue, "a path that drops without queueing is not flooded"),

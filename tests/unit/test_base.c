@@ -286,7 +286,7 @@ static void test_crc32c_with_large_tables_gives_the_same(void **state) {
 static uint64_t round_trip(cci_flow_t *flow, const cci_congestion_t *congestion, uint64_t rtt_ns, uint64_t now_ns) {
     uint64_t at, window = flow->window;
     for (at = 0; at < window; at += 1000) {
-        cci__flow_sample(flow, rtt_ns, now_ns + rtt_ns);
+        cci__flow_sample(flow, rtt_ns, 1, now_ns + rtt_ns);
         cci__flow_arrived(flow, congestion, 1000, now_ns, 1, 1000, now_ns + rtt_ns);
     }
     return now_ns + rtt_ns;
