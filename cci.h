@@ -274,7 +274,8 @@
  *                       twice and a request that is answered twice. The log also tells of memory that was changed
  *                       before a message with CCI_FLAG_NO_COPY has completed, of events that were not returned when
  *                       their endpoint ends, and of a program whose messages take all receive buffers. For
- *                       development: it costs memory for each handle and time in each call. Not with CCI_TINY.
+ *                       development: it costs memory for each handle, and a quarter of the rate of small messages.
+ *                       Not with CCI_TINY.
  * CCI_LOG(level, text)  default: calls the log hook of cci_setup(); without a hook, warnings and errors go to stderr.
  * CCI_NO_THREADS        no lock and no helper thread: one thread uses the library.
  * CCI_NO_STDIO          no FILE: the configuration comes from cci_setup(), messages go to the log hook alone.
