@@ -2521,6 +2521,7 @@ CCI__UNUSED static void cci__flow_smooth(cci_flow_t *flow, uint64_t rtt_ns, uint
 /* A packet that was acknowledged now took `rtt_ns`. */
 CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint32_t count, uint64_t now_ns) {
 #ifdef CCI_NO_CONGESTION
+    (void)count;
     flow->shortest_ns[0] = cci__min64(flow->shortest_ns[0], rtt_ns);
 #else
     if (rtt_ns < flow->shortest_ns[0]) cci__flow_shorter(flow, rtt_ns);
@@ -13877,7 +13878,7 @@ static uint32_t cci__dgram_on_frame(void *user, const uint8_t *frame, uint32_t l
     requests = reader->request_count;
     size = cci_rma_input(&ep->rma, reader, frame, length, now_ns);
     if (frame[0] == CCI__FRAME_DATA) hot->rel.progress_ns = now_ns;
-    hot->rel.advanced |= reader->request_count > requests; /* what waits may wait for a read to end */
+    if (reader->request_count > requests) hot->rel.advanced = 1; /* what waits may wait for a read to end */
     while ((read = cci_rma_next_finished(reader)) != NULL) {
         cci_rel_item_t *item = (cci_rel_item_t *)read->item;
         int status = read->status;
