@@ -7774,7 +7774,7 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample
 #ifndef CCI_NO_STATS
     rel->latest_rtt = (uint32_t)(sample_ns >> 4);
 #endif
-    if (!cci__rel_starts_blind(rel)) cci__flow_sample(&rel->flow, sample_ns, count, now_ns);
+    if (!cci__rel_starts_blind(rel)) cci__flow_sample(&rel->flow, sample_ns, cci__rel_is_far(rel) ? count : 1, now_ns);
     if (CCI__UNLIKELY(sample_ns > 1000 * CCI__MS) && (sample_ns = cci__rel_long_sample(rel, number, sample_ns)) == 0)
         return;
     if (rel->srtt_ns == 0) {
