@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Unlicense
 # run.sh [-k WORD | -q] - runs all tests, or the steps whose name contains WORD, or those that are quick; its last line is the sum.
-# CCI_TEST_MINUTES=75: no step begins later than that, each that is left counts as a failure. What is under way then has two more.
+# CCI_TEST_MINUTES=90: no step begins later than that, each that is left counts as a failure. What is under way then has two more.
 #
 # A step is a function that calls pass, fail and skip, and prints what a reader wants to see when it fails: its output goes
 # to build/tests/STEP.log. What can't run on this machine is skipped and says why; a file that is missing is a failure.
@@ -46,7 +46,7 @@ total_passed=0 total_failed=0 total_skipped=0
 
 # ---- time -----------------------------------------------------------------------------------------------------------
 
-minutes=${CCI_TEST_MINUTES:-75}
+minutes=${CCI_TEST_MINUTES:-90}
 run_began=$(date +%s)
 patience=300 # seconds that a program of tests may take: several times what the longest does on a slow machine
 

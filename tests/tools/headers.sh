@@ -101,7 +101,7 @@ headers() {
     accept verbs "$all" -DCCI_NO_VERBS_H= -DCCI_STATIC=
     accept verbs-udp "$all" -DCCI_NO_VERBS_H= -DCCI_STATIC=
     for layer in BASE EVQ CONN REL RMA; do accept core "-DCCI_${layer}_IMPLEMENTATION="; done
-    compile="$compiler -x $language -std=$strict -c -o /dev/null"
+    case $compiler in g*) compile="$compiler -x $language -std=$strict -c -o /dev/null" ;; esac # its warnings depend on it
     accept udp "$all" -O2
     accept udp "$all" -O2 -DNDEBUG -DCCI_STATIC=
     accept core "$all" -O2 -DNDEBUG -DCCI_SMALL= -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
@@ -249,6 +249,7 @@ warnings_of() {
     for compiler in gcc clang; do
         has "$compiler" || { skip "there is no $compiler" && continue; }
         for standard in $1; do
+            [ "$compiler $standard" != 'clang gnu11' ] || [ "$1" = gnu11 ] || continue # warns no more than in C99
             for source in $2; do
                 case $source in
                 *secure.c) has_sodium || { skip 'there is no libsodium' && continue; } ;;
