@@ -5757,7 +5757,9 @@ struct cci_rel {
     uint64_t pace_ns;
     cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
     uint64_t rnr_until_ns; /* no message leaves before */
-    uint64_t rnr_sequence;
+    uint32_t rnr_sequence; /* low bits */
+    /* receiving, low bits: packets below bring nothing any more; 0: none was refused of late */
+    uint32_t refused_number;
     uint64_t overdue_ns; /* since when a time-out waits for the answer to the last try; 0: none does */
     uint64_t taken;      /* the peer has said that it has all sequence numbers below */
     /* path MTU */
@@ -5774,9 +5776,8 @@ struct cci_rel {
 #endif
     uint64_t mtu_again_ns;
     /* receiving */
-    uint64_t floor_number;   /* all below have been seen */
-    uint64_t refused_number; /* packets below bring nothing any more: the peer was told of one that has to come again */
-    cci_range_t *numbers;    /* `few_numbers`, or a cci_rel_numbers_t of the pool */
+    uint64_t floor_number; /* all below have been seen */
+    cci_range_t *numbers;  /* `few_numbers`, or a cci_rel_numbers_t of the pool */
     uint32_t number_count;
     uint32_t reordering : 3;    /* reordering window: quarters of a round trip; 0: packets have kept their order */
     uint32_t round_trips : 5;   /* that no packet needed so much of it */
@@ -6227,10 +6228,15 @@ CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
     return cci__rel_holds(rel) ? rel->stuck_ns : CCI__NEVER;
 }
 
+static void cci__rel_refuse_below(cci_rel_t *rel, uint64_t number) {
+    if (!rel->refused_number || (int32_t)((uint32_t)number - rel->refused_number) > 0)
+        rel->refused_number = (uint32_t)number;
+}
+
 /* Asks the peer to send again, at once, the message that is needed next: it had been dropped. */
 CCI_API void cci_rel_invite(cci_rel_t *rel) {
     if (!rel->reliable) return;
-    rel->refused_number = cci__max64(rel->refused_number, cci__rel_top(rel));
+    cci__rel_refuse_below(rel, cci__rel_top(rel));
     cci__rel_nack(rel, rel->expected, CCI_ERR_RNR);
 }
 
@@ -7789,7 +7795,8 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample
 
 /* The peer has taken something of the item: it refuses nothing any more. */
 static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) {
-    if (CCI__LIKELY(!rel->rnr) || (cci__rel_is_long_write(rel, item) && rel->rnr_sequence - item->first >= item->count))
+    if (CCI__LIKELY(!rel->rnr) ||
+        (cci__rel_is_long_write(rel, item) && rel->rnr_sequence - (uint32_t)item->first >= item->count))
         return;
     rel->rnr = rel->is_tried = 0;
     rel->rnr_delay_ns = 0;
@@ -8267,7 +8274,7 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint16_t numbe
     int is_newer = 0, is_answered = 0;
     cci__rel_note(rel, CCI_REL_NOT_READY);
     rel->rnr = 1;
-    rel->rnr_sequence = sequence;
+    rel->rnr_sequence = (uint32_t)sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
     if (rel->overdue_ns) rel->expire_ns = now_ns; /* that was the last try */
@@ -8276,10 +8283,7 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint16_t numbe
         next = node->next;
         if (!sent->item) continue;
         if (sequence - sent->item->first < sent->item->count) {
-            if (sent->number > refused) {
-                is_newer = 1;
-                continue;
-            }
+            if (sent->number > refused) is_newer = 1; /* it comes again all the same: it may have been dropped, too */
         } else if (sent->item->kind == CCI__ITEM_BULK || !rel->ordered || sent->item->first <= sequence) {
             continue;
         }
@@ -9138,7 +9142,7 @@ static int cci__rel_is_duplicate(cci_rel_t *rel, uint64_t number, uint64_t now_n
 
 /* Something of a packet could not be taken: it is not acknowledged, and comes again. */
 static CCI__RARE int cci__rel_refuse_packet(cci_rel_t *rel, uint64_t number) {
-    if (rel->nack_count > 0) rel->refused_number = cci__max64(rel->refused_number, number + 1);
+    if (rel->nack_count > 0) cci__rel_refuse_below(rel, number + 1);
     if (rel->sequence_count == 0)
         cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
     rel->pool->packets_refused++;
@@ -9154,8 +9158,12 @@ static inline int cci__rel_is_numbered(const cci_rel_t *rel, cci__rel_frames_t *
 
 /* What becomes of a packet with that number, before anybody has looked into it: after a refusal, copies of what was
  * under way bring nothing, since the peer may have given up what is in them. */
-static inline int cci__rel_outcome_of(const cci_rel_t *rel, uint64_t number) {
-    return CCI__UNLIKELY(number < rel->refused_number) ? CCI__REFUSED : CCI__TAKEN;
+static inline int cci__rel_outcome_of(cci_rel_t *rel, uint64_t number) {
+    int32_t behind = (int32_t)((uint32_t)number - rel->refused_number);
+    if (CCI__LIKELY(rel->refused_number == 0)) return CCI__TAKEN;
+    if (behind < 0) return CCI__REFUSED;
+    if (behind >= 1 << 30) rel->refused_number = 0; /* long ago */
+    return CCI__TAKEN;
 }
 
 /* The answer to a PING tells a side that receives alone how long the path is. It comes before a time-out: nothing is
