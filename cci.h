@@ -8271,7 +8271,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint16_t number_low, uint64_t now_ns) {
     uint64_t refused = rel->next_number - 1 - (uint16_t)((uint16_t)(rel->next_number - 1) - number_low);
     cci_list_t *node, *next;
-    int is_newer = 0, is_answered = 0;
+    int is_newer = 0, is_answered = 0, was_refused = rel->rnr;
     cci__rel_note(rel, CCI_REL_NOT_READY);
     rel->rnr = 1;
     rel->rnr_sequence = (uint32_t)sequence;
@@ -8283,7 +8283,8 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint16_t numbe
         next = node->next;
         if (!sent->item) continue;
         if (sequence - sent->item->first < sent->item->count) {
-            if (sent->number > refused) is_newer = 1; /* it comes again all the same: it may have been dropped, too */
+            is_newer |= sent->number > refused;
+            if (sent->number > refused && was_refused) continue; /* else it may have been dropped, too */
         } else if (sent->item->kind == CCI__ITEM_BULK || !rel->ordered || sent->item->first <= sequence) {
             continue;
         }
