@@ -2508,20 +2508,19 @@ CCI__UNUSED static void cci__flow_shorter(cci_flow_t *flow, uint64_t rtt_ns) {
     flow->shortest_ns[0] = rtt_ns;
 }
 
-CCI__UNUSED static void cci__flow_smooth(cci_flow_t *flow, uint64_t rtt_ns, uint32_t count) {
+CCI__UNUSED static void cci__flow_smooth(cci_flow_t *flow, uint64_t rtt_ns, uint32_t weight) {
     uint32_t queue_ns = (uint32_t)cci__min64(rtt_ns - cci__flow_shortest_ns(flow), UINT32_MAX);
-    count = CCI__FLOW_TRIES_AGAIN ? cci__min32(count, 8) : 1;
-    flow->queue_ns += queue_ns / 16 * count - flow->queue_ns / 16 * count;
+    flow->queue_ns += queue_ns / 16 * weight - flow->queue_ns / 16 * weight;
     if (queue_ns < flow->usual_ns)
         flow->usual_ns -= (flow->usual_ns - queue_ns) / 8;
     else
-        flow->usual_ns += (queue_ns - flow->usual_ns) / 512 * count;
+        flow->usual_ns += (queue_ns - flow->usual_ns) / 512 * weight;
 }
 
-/* A packet that was acknowledged now took `rtt_ns`. */
-CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint32_t count, uint64_t now_ns) {
+/* A packet that was acknowledged now took `rtt_ns`. It stands for `weight` packets, 8 at most. */
+CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint32_t weight, uint64_t now_ns) {
 #ifdef CCI_NO_CONGESTION
-    (void)count;
+    (void)weight;
     flow->shortest_ns[0] = cci__min64(flow->shortest_ns[0], rtt_ns);
 #else
     if (rtt_ns < flow->shortest_ns[0]) cci__flow_shorter(flow, rtt_ns);
@@ -2531,7 +2530,7 @@ CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint
     flow->half_ns = cci__min64(flow->half_ns, rtt_ns);
     flow->half_count = (uint8_t)(flow->half_count + (flow->half_count < CCI__FLOW_SAMPLES));
 #ifndef CCI_NO_CONGESTION
-    if (flow->credit > 0) cci__flow_smooth(flow, rtt_ns, count);
+    if (flow->credit > 0) cci__flow_smooth(flow, rtt_ns, weight);
 #endif
 }
 
@@ -5755,13 +5754,12 @@ struct cci_rel {
     uint64_t largest_acked, recovery_number;
     cci_flow_t flow;
     uint64_t pace_ns;
-    cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
-    uint64_t rnr_until_ns; /* no message leaves before */
-    uint32_t rnr_sequence; /* low bits */
-    /* receiving, low bits: packets below bring nothing any more; 0: none was refused of late */
-    uint32_t refused_number;
-    uint64_t overdue_ns; /* since when a time-out waits for the answer to the last try; 0: none does */
-    uint64_t taken;      /* the peer has said that it has all sequence numbers below */
+    cci_rel_item_t *burst;   /* after a packet: what goes on in the next one, if nothing else comes first */
+    uint64_t rnr_until_ns;   /* no message leaves before */
+    uint32_t rnr_sequence;   /* low bits */
+    uint32_t refused_number; /* receiving, low bits: packets below bring nothing any more; 0: none was refused */
+    uint64_t overdue_ns;     /* since when a time-out waits for the answer to the last try; 0: none does */
+    uint64_t taken;          /* the peer has said that it has all sequence numbers below */
     /* path MTU */
     uint8_t large_lost; /* windows in which large packets were lost, since one arrived */
     uint8_t number_capacity;
@@ -6228,6 +6226,7 @@ CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
     return cci__rel_holds(rel) ? rel->stuck_ns : CCI__NEVER;
 }
 
+/* Packets with lower numbers bring nothing any more. */
 static void cci__rel_refuse_below(cci_rel_t *rel, uint64_t number) {
     if (!rel->refused_number || (int32_t)((uint32_t)number - rel->refused_number) > 0)
         rel->refused_number = (uint32_t)number;
@@ -7529,6 +7528,7 @@ static int cci__rel_output_probe(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
     return 1;
 }
 
+/* Is the path so long that packets are paced, and acknowledged together? */
 static int cci__rel_is_far(const cci_rel_t *rel) {
     return CCI__REL_FAR && rel->srtt_ns >= 2 * CCI__MS;
 }
@@ -7769,7 +7769,7 @@ static int cci__rel_starts_blind(const cci_rel_t *rel) {
     return CCI__UNLIKELY(cci__rel_reordering(rel) > 0) && rel->flow.window < rel->flow.threshold;
 }
 
-/* The acknowledgement of the packet came so long after it, of which the peer kept it for `delay` times 4 µs. */
+/* The acknowledgement of the last of `count` packets came so long after it; the peer kept it for `delay` times 4 µs. */
 static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample_ns, uint32_t delay, uint32_t count,
                                 uint64_t now_ns) {
     uint64_t delay_ns = delay * UINT64_C(4000);
@@ -7780,7 +7780,8 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample
 #ifndef CCI_NO_STATS
     rel->latest_rtt = (uint32_t)(sample_ns >> 4);
 #endif
-    if (!cci__rel_starts_blind(rel)) cci__flow_sample(&rel->flow, sample_ns, cci__rel_is_far(rel) ? count : 1, now_ns);
+    if (!cci__rel_starts_blind(rel))
+        cci__flow_sample(&rel->flow, sample_ns, cci__rel_is_far(rel) ? cci__min32(count, 8) : 1, now_ns);
     if (CCI__UNLIKELY(sample_ns > 1000 * CCI__MS) && (sample_ns = cci__rel_long_sample(rel, number, sample_ns)) == 0)
         return;
     if (rel->srtt_ns == 0) {
@@ -8283,8 +8284,10 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint16_t numbe
         next = node->next;
         if (!sent->item) continue;
         if (sequence - sent->item->first < sent->item->count) {
-            is_newer |= sent->number > refused;
-            if (sent->number > refused && was_refused) continue; /* else it may have been dropped, too */
+            if (sent->number > refused) {
+                is_newer = 1;
+                if (was_refused) continue; /* else it may have been dropped, too */
+            }
         } else if (sent->item->kind == CCI__ITEM_BULK || !rel->ordered || sent->item->first <= sequence) {
             continue;
         }
@@ -9143,7 +9146,8 @@ static int cci__rel_is_duplicate(cci_rel_t *rel, uint64_t number, uint64_t now_n
 
 /* Something of a packet could not be taken: it is not acknowledged, and comes again. */
 static CCI__RARE int cci__rel_refuse_packet(cci_rel_t *rel, uint64_t number) {
-    if (rel->nack_count > 0) cci__rel_refuse_below(rel, number + 1);
+    if (rel->nack_count > 0 && rel->nack_reasons[rel->nack_count - 1] == CCI_ERR_RNR)
+        cci__rel_refuse_below(rel, number + 1);
     if (rel->sequence_count == 0)
         cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
     rel->pool->packets_refused++;
@@ -20820,12 +20824,10 @@ static void cci__tiny_fail(cci__tiny_conn_t *conn, int type, int status) {
 
 /* ---- timers ----------------------------------------------------------------------------------------------------- */
 
-/* The oldest operation was not taken in the send time-out, which was over at `at`. The peer may have taken the last
- * try, and its answer is under way: that is waited for, as long again at most. */
-static void cci__tiny_time_out(cci__tiny_conn_t *conn, uint32_t at) {
+/* The oldest operation was not taken in the send time-out. */
+static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
     uint32_t i;
     cci__tiny_op_t *op = cci__tiny_op_at(conn, 0);
-    if (conn->is_refused == 1 && !cci__tiny_is_due(conn->ep, at + conn->timeout)) return;
     if (!conn->is_refused || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
         cci__tiny_break(conn, CCI_ETIMEDOUT);
         return;
@@ -20923,9 +20925,10 @@ static void cci__tiny_open_timers(cci__tiny_conn_t *conn) {
     if (conn->count > 0 && conn->timeout) {
         const cci__tiny_op_t *op = cci__tiny_op_at(conn, 0);
         uint32_t since = cci__tiny_before(op->began, conn->taken) ? conn->taken : op->began;
+        /* A peer that refuses may have taken the last try: its answer is waited for, as long again at most. */
         if ((op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY) &&
-            cci__tiny_is_due(ep, since + conn->timeout))
-            cci__tiny_time_out(conn, since + conn->timeout);
+            cci__tiny_is_due(ep, since + (conn->timeout << (conn->is_refused == 1))))
+            cci__tiny_time_out(conn);
     }
     if (conn->state != CCI__TINY_OPEN) return;
     cci__tiny_probe(conn);
@@ -21213,8 +21216,8 @@ static void cci__tiny_on_nack(cci__tiny_conn_t *conn, const uint8_t *nack) {
         if (nack[1] != CCI_ERR_RNR) {
             if (op->sequence == sequence && op->kind == CCI__FRAME_BULK)
                 cci__tiny_cancel_both(conn, i, CCI_ERR_RMA_HANDLE);
-        } else if (op->state == CCI__TINY_UNDER_WAY &&
-                   (op->sequence != sequence || (int16_t)(cci__load16(nack + 2) - (uint16_t)op->number) >= 0)) {
+        } else if (op->state == CCI__TINY_UNDER_WAY && (!conn->is_refused || op->sequence != sequence ||
+                                                        (int16_t)(cci__load16(nack + 2) - (uint16_t)op->number) >= 0)) {
             op->state = CCI__TINY_WAITS;
             conn->is_refused = 2;
             conn->fires = 0;
@@ -21289,10 +21292,10 @@ static int cci__tiny_take_early(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, co
     return 1;
 }
 
-/* There is no buffer for the message with that number, which came in the packet: it has to come in another one. */
-static int cci__tiny_not_ready(cci__tiny_conn_t *conn, const cci__tiny_buf_t *packet, uint32_t sequence) {
+/* There is no buffer for the next message, which came in the packet: it has to come in another one. */
+static int cci__tiny_not_ready(cci__tiny_conn_t *conn, const cci__tiny_buf_t *packet) {
     conn->refused = (uint16_t)(cci__load16((const uint8_t *)packet->bytes + 20) + 1);
-    cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RNR, sequence);
+    cci__tiny_say(conn, CCI__FRAME_NACK, CCI_ERR_RNR, conn->expected);
     return 0;
 }
 
@@ -21319,7 +21322,7 @@ static int cci__tiny_take_run(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, cons
         frame += cci__pad8(cci__tiny_size(frame, CCI_TINY_MTU));
     }
     if (scan->has_message) {
-        if (cci__tiny_spare(conn->ep) == 0) return cci__tiny_not_ready(conn, buf, conn->expected);
+        if (cci__tiny_spare(conn->ep) == 0) return cci__tiny_not_ready(conn, buf);
         cci__tiny_keep(conn, buf, scan, CCI__TINY_READY);
         cci__tiny_skip(buf, skip);
         cci__tiny_empty(buf);
@@ -21372,7 +21375,7 @@ static int cci__tiny_take_fragment(cci__tiny_conn_t *conn, const cci__tiny_buf_t
     uint8_t *whole;
     if (conn->pub.attribute == CCI_CONN_ATTR_UU || cci__tiny_before(sequence, conn->expected)) return 1;
     if (sequence != conn->expected) return 0;
-    if ((buf = cci__tiny_filling(conn, arrived)) == NULL) return cci__tiny_not_ready(conn, arrived, sequence);
+    if ((buf = cci__tiny_filling(conn, arrived)) == NULL) return cci__tiny_not_ready(conn, arrived);
     if (offset > conn->have) return 0;
     whole = (uint8_t *)buf->bytes;
     memcpy(whole + 8 + offset, frame + 16, length);
@@ -21462,9 +21465,9 @@ static void cci__tiny_on_data(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, uint
     uint32_t at;
     int known = cci__tiny_is_known(conn, number);
     if (known < 0 || !cci__tiny_look(conn, bytes, length, &scan)) return;
-    if (conn->refused) {
+    if (conn->refused && !known) {
         const int16_t behind = (int16_t)((uint16_t)number - conn->refused);
-        if (behind < 0 && !known) return;
+        if (behind < 0) return;
         if (behind >= 1024) conn->refused = 0;
     }
     buf->length = length;

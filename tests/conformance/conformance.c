@@ -3361,7 +3361,7 @@ static void hold_until_refused(cci_conn_attribute_t attribute) {
     for (i = 0; i < times; i++) { /* each time other packets are lost and repeated, but not each try of one message */
         uint32_t timeout_us = loses ? 10000000 : long_or_short_us(2000000, 400000);
         while (!held_until_refused(attribute, timeout_us)) {
-            assert_false(on_sim && !is_lossy);
+            assert_false(on_sim && !loses);
             timeout_us *= 2;
             assert_true(timeout_us < 30000000); /* no machine stands still for so long each time */
         }

@@ -48,8 +48,7 @@ accept() {
 headers() {
     compiler=$1 language=$2 strict=$3 gnu=$4 modern=$5
     has "$compiler" || { skip "there is no $compiler" && return; }
-    stop=-fsyntax-only
-    compile="$compiler -x $language -std=$strict $stop"
+    compile="$compiler -x $language -std=$strict -fsyntax-only"
     all=-DCCI_IMPLEMENTATION=
     accept core
     accept udp
@@ -110,12 +109,12 @@ headers() {
     accept sisci "$all" -O2 -DCCI_SISCI_ADAPTER=
     accept verbs-udp "$all" -O2
     accept sisci-alone "$alone" -O2
-    compile="$compiler -x $language -std=$gnu $stop"
+    compile="$compiler -x $language -std=$gnu -fsyntax-only"
     accept udp "$all"
     accept after-system "$all"
     accept after-system "$all" -DCCI_UDP_PORTABLE=
     accept verbs-after-system "$all"
-    compile="$compiler -x $language -std=$modern $stop"
+    compile="$compiler -x $language -std=$modern -fsyntax-only"
     accept udp "$all"
 }
 
