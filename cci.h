@@ -6251,11 +6251,12 @@ static uint32_t cci__rel_us(uint64_t ns) {
     return (uint32_t)cci__min64((ns + 999) / 1000, UINT32_MAX);
 }
 
-/* Writes down what must outlive a pause. Only when idle, and once: the numbers of packets are forgotten. A packet that
- * is late from before counts as seen. */
+/* Writes down what must outlive a pause, when idle, and once. Packets that are late from before it count as seen. */
 CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->next_number = rel->next_number;
-    state->floor_number = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
+    state->floor_number = cci__rel_top(rel);
+    if (rel->refused_number && !rel->unsure) /* else what is below is acknowledged once more */
+        state->floor_number = cci__max64(state->floor_number, cci__expand32(rel->refused_number, state->floor_number));
     state->next_sequence = rel->next_sequence;
     state->expected_sequence = rel->sequence_count ? rel->sequences[rel->sequence_count - 1].hi : rel->expected;
     state->srtt_us = cci__rel_us(rel->srtt_ns);
@@ -6288,9 +6289,8 @@ CCI_API int cci_rel_can_park(const cci_rel_t *rel) {
 }
 
 /* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, messages, writes and
- * reads, which the other layer stops before and starts again after cci_rel_resume().
- * cci_rel_can_park() has said that there is no more. Returns the first of them, for cci_rel_resume(); the others follow
- * in a ring. cci_rel_end() is next. */
+ * reads, which the other layer stops before and starts again after cci_rel_resume(). cci_rel_can_park() has said that
+ * there is no more. Returns the first of them, for cci_rel_resume(); the others follow in a ring. Then: cci_rel_end(). */
 CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel) {
     cci_list_t *node, *first = rel->items.next;
     CCI_ASSERT(cci_rel_can_park(rel));

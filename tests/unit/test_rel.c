@@ -1463,12 +1463,13 @@ static int flies_to(const world_t *w, const side_t *to) {
     return 0;
 }
 
-/* A copy of a packet that was refused comes when the sender has been told that its message was not taken: it brings nothing. */
+/* A copy of a packet that was refused comes when the sender has been told that its message was not taken: it brings nothing,
+ * not even when the receiver was idle meanwhile, and others had its memory. */
 static void test_a_late_copy_of_what_was_refused_brings_nothing(void **state) {
     uint32_t i;
     (void)state;
-    for (i = 0; i < 2; i++) {
-        world_t *w = world_new(723 + i, attributes[i], 1200);
+    for (i = 0; i < 4; i++) {
+        world_t *w = world_new(723 + i, attributes[i & 1], 1200);
         side_t *s = &w->side[0], *peer = &w->side[1];
         buf_t *late;
         uint32_t late_number;
@@ -1483,6 +1484,11 @@ static void test_a_late_copy_of_what_was_refused_brings_nothing(void **state) {
         assert_int_equal(s->ops[0].rel.status, CCI_ERR_RNR);
         lose_what_flies_to(w, peer); /* the withdrawal: the copy is there first */
         peer->refuse_keep = 0;
+        if (i & 2) {
+            assert_true(cci_rel_idle(&peer->rel));
+            cci_rel_end(&peer->rel, &peer->state);
+            cci_rel_begin(&peer->rel, &peer->pool, peer, &peer->state, attributes[i & 1], 1200, 1u << 30);
+        }
         fly(w, peer, late, late_number, w->now_ns);
         send_sure(s, 500);
         assert_true(run_until_idle(w, 5000 * MS));
