@@ -12568,6 +12568,7 @@ static CCI__RARE void cci__dgram_path_changed(cci__dgram_t *ep, cci__dconn_t *co
     const cci_link_addr_t *now = &conn->conn.peer;
     cci_conn_candidates_rest(conn->hot->path->candidates);
     cci_rel_moved(&conn->hot->rel);
+    if (CCI__READER(conn->hot)) conn->hot->reader->timeouts = 0; /* else another were sought at once */
     cci__dgram_make_ready(ep, conn->hot);
     if (conn->conn.state != CCI_CONN_OPEN) return;
     if (now->bytes[0] != before->bytes[0] || memcmp(now->bytes + 2, before->bytes + 2, sizeof *now - 2) != 0)
@@ -12621,8 +12622,7 @@ static int cci__dgram_path_is_gone(const cci__dgram_t *ep, const cci__dconn_t *c
 static int cci__hot_is_silent(const cci__hot_t *hot);
 static int cci__hot_is_idle(const cci__hot_t *hot);
 
-/* Tells the peer the addresses of this side, and looks for another path when the one in use is silent, as time
- * demands. */
+/* As time demands: tells the peer this side's addresses, looks for another path when the one in use is silent. */
 static CCI__RARE void cci__dgram_seek_path(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__hot_t *hot = conn->hot;
     cci_conn_candidates_t *candidates = hot->path ? hot->path->candidates : NULL;

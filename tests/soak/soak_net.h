@@ -4,7 +4,7 @@
  * A path has one direction, so that loss can be one-sided. All faults are decided by sim_random(), the seed's.
  *
  * Nodes have numbers from NET_FIRST_NODE on, or ports of a service's name. A node can stand behind a translator of addresses: what it sends then comes
- * from another number, and what goes to a number that the translator has forgotten is lost. Instead, nodes can have several
+ * from another number, and what goes to a number that the translator has forgotten is lost. Besides, nodes can have several
  * interfaces each: interface n of node 1003 has the number 1003 + n * NET_STEP, and the way between two interfaces can be silent.
  */
 #ifndef CCI_SOAK_NET_H
@@ -101,6 +101,7 @@ typedef struct net_state {
     int64_t stranger_credit[NET_MAX_STRANGERS]; /* bytes from a spoofed address less bytes to it */
     uint64_t received, received_bytes;
     uint64_t datagrams, bytes;
+    uint64_t challenges; /* that try a path, of those that are not sealed */
     uint64_t faults[FAULT_COUNT];
     uint64_t digest; /* of all that was sent: two runs of one seed must agree */
     FILE *pcap;
@@ -329,6 +330,9 @@ static void net_route(const sim_datagram_t *original) {
     }
     net.datagrams++;
     net.bytes += original->length;
+    net.challenges += original->length >= CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME &&
+                      original->length < CCI__HEADER_SIZE + 2 * CCI__CONN_PATH_FRAME &&
+                      original->bytes[1] == CCI__PKT_DATA && original->bytes[CCI__HEADER_SIZE] == CCI__FRAME_CHALLENGE;
     for (i = 0; i < original->length; i += 7) {
         net.digest = (net.digest ^ original->bytes[i]) * UINT64_C(0x100000001b3);
     }
