@@ -13,7 +13,6 @@ arrays() {
 
 conformance_steps() {
     suite=tests/conformance/conformance.c
-    patience=600 # one of the tests moves 8 GiB
     for network in sim sim-lossy sim-due sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
         sisci sisci-bounce sisci-mapped sisci-mapped-later; do
         step "conformance-$network" plain conformance $suite "$network"
@@ -32,7 +31,6 @@ conformance_steps() {
     step conformance-sisci-vendor adapted plain '' conformance $suite sisci-vendor
     step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance $suite sisci-vendor
     step conformance-sisci-vendor-raced adapted raced -fsanitize=thread conformance $suite sisci-vendor thread
-    patience=300
     step extensions counted sh tests/conformance/extensions.sh
     step field plain field tests/conformance/field.c
     step field-portable portable field tests/conformance/field.c

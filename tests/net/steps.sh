@@ -34,14 +34,10 @@ net_steps() {
     step test_sleep_udp-raced raced test_sleep_udp tests/net/test_sleep_udp.c
     step test_udp_share-raced raced test_udp_share tests/net/test_udp_share.c
     step test_udp_share-portable portable test_udp_share tests/net/test_udp_share.c
-    patience=600 # two minutes of computing, on machines that have little time for it
     step netsim netsim
     step netsim-fast netsim_fast
-    patience=300
     step crowd crowd
-    patience=600 # for machines that have little time for so many processes
     step crowd-udp crowd_udp
-    patience=300
     step netns plain netns tests/net/netns.c
     step netns-portable portable netns tests/net/netns.c
     step netns-paths plain netns_paths tests/net/netns_paths.c

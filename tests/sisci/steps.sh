@@ -112,12 +112,10 @@ sisci_steps() {
         step "$unit-threadless" threadless "$unit" "tests/sisci/$unit.c"
         step "$unit-raced" raced "$unit" "tests/sisci/$unit.c"
     done
-    patience=600
     step sisci-programs sisci_programs
     step vendor vendor
     step adapter adapted plain '' adapter tests/sisci/adapter.c
     step adapter-sanitized adapted sanitized "$sanitizers" adapter tests/sisci/adapter.c
     step adapter-raced adapted raced -fsanitize=thread adapter tests/sisci/adapter.c
     step adapter-others adapted_others
-    patience=300
 }

@@ -56,9 +56,7 @@ tools_steps() {
 # What takes longer.
 tools_late_steps() {
     write_users
-    patience=600 # interpreted
     step portability portability
-    patience=300
     step windows windows
     step webassembly webassembly
     step systems systems

@@ -16,13 +16,13 @@ guest_state= # '', 'runs', or why there is none
 guest_all_jobs() {
     cat <<'END'
 whole info 60 ./cci_info
-whole conformance-rc 600 ./conformance verbs
-whole conformance-ud 600 ./conformance verbs-ud
-whole conformance-auto 600 ./conformance verbs-auto
-whole conformance-auto-ud 600 ./conformance verbs-auto-ud
-broken rc 600 ./verbs rc
-broken ud 600 ./verbs ud
-arm64 conformance-arm64 600 ./conformance-arm64 verbs
+whole conformance-rc 1200 ./conformance verbs
+whole conformance-ud 1200 ./conformance verbs-ud
+whole conformance-auto 1200 ./conformance verbs-auto
+whole conformance-auto-ud 1200 ./conformance verbs-auto-ud
+broken rc 1200 ./verbs rc
+broken ud 1200 ./verbs ud
+arm64 conformance-arm64 1200 ./conformance-arm64 verbs
 END
 }
 guest_jobs() {
