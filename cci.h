@@ -6290,7 +6290,7 @@ CCI_API int cci_rel_can_park(const cci_rel_t *rel) {
 
 /* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, messages, writes and
  * reads, which the other layer stops before and starts again after cci_rel_resume(). cci_rel_can_park() has said that
- * there is no more. Returns the first of them, for cci_rel_resume(); the others follow in a ring. Then: cci_rel_end(). */
+ * there is no more. Returns the first, for cci_rel_resume(); the others follow in a ring. cci_rel_end() is next. */
 CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel) {
     cci_list_t *node, *first = rel->items.next;
     CCI_ASSERT(cci_rel_can_park(rel));
