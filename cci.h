@@ -2534,8 +2534,7 @@ CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint
 #endif
 }
 
-/* The round trip with the queue as it was when what is known to be lost now was sent; 0 if there are too few
- * samples. */
+/* The round trip with the queue as it was when what is known to be lost now was sent; 0: too few samples. */
 CCI__UNUSED static uint64_t cci__flow_queued_ns(const cci_flow_t *flow) {
     return cci__max64(flow->last_half_ns, flow->half_count >= CCI__FLOW_SAMPLES ? flow->half_ns : 0);
 }
@@ -2667,8 +2666,7 @@ CCI__UNUSED static int cci__cubic_tolerates(cci_flow_t *flow, uint32_t bytes, ui
     return 1;
 }
 
-/* The second trial. `slowing` counts half round trips, `rise_ms` the bytes that arrive, `estimate` those that are
- * lost. */
+/* The second trial. `slowing` counts half round trips, `rise_ms` bytes that arrive, `estimate` those that are lost. */
 CCI__UNUSED static int cci__cubic_is_again(const cci_flow_t *flow) {
     return flow->finding == CCI__FLOW_AGAIN && flow->slowing > 0 && flow->tried > 0;
 }
@@ -4693,8 +4691,7 @@ static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_p
     return in->request.data_len > 0 ? CCI_CONN_GOT_ANSWER : cci__conn_accepted(table, in, &accept);
 }
 
-/* What a sound packet of the peer's means for the handshake: it has the server's token, or the client's
- * confirmation. */
+/* What a sound packet of the peer's means for the handshake: it has the server's token or the client's confirmation. */
 CCI_API cci_conn_got_t cci_conn_hears(cci_conn_t *conn) {
     if (conn->state == CCI_CONN_ACCEPTED) return CCI_CONN_GOT_CONFIRM;
     if (!conn->step.confirming) return CCI_CONN_GOT_NOTHING;
@@ -8377,8 +8374,7 @@ static void cci__rel_deliver(cci_rel_t *rel, cci_rel_run_t *run) {
     rel->pool->callbacks->deliver(rel->user, run);
 }
 
-/* Ordered: does the completion of something that the peer has, up to sequence number `taken`, wait for a remote
- * read? */
+/* Ordered: does the completion of what the peer has, up to sequence number `taken`, wait for a remote read? */
 static inline int cci__rel_is_behind_read(const cci_rel_t *rel, uint64_t taken) {
     const cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, const cci_rel_item_t, node);
     return !cci__list_empty(&rel->items) && item->kind == CCI__ITEM_EXTERN && item->first < taken;
@@ -8823,8 +8819,7 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
     return cci__rel_fill(rel, entry, offset, length);
 }
 
-/* Unreliable: a message of which a piece is lost never becomes whole. The oldest make room, and all go after a
- * second. */
+/* Unreliable: a message of which a piece is lost never becomes whole. The oldest make room, all go after a second. */
 static void cci__rel_unreliable_reassembly(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node;
     uint32_t count = 0;
@@ -9293,8 +9288,7 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
     cci__rel_forget_leaving(rel);
 }
 
-/* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the
- * wait? */
+/* The peer had no buffers so far, but may have taken the last try, whose answer is under way. Is it worth the wait? */
 static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
     uint64_t most_ns = cci__min64(20 * cci_rel_answer_ns(rel), CCI__REL_ANSWER_NS);
     if (!rel->rnr || !rel->is_tried || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
@@ -9687,8 +9681,7 @@ CCI_API cci_rma_region_t *cci_rma_find(cci_rma_table_t *table, uint64_t key, uin
                                                                                          : NULL;
 }
 
-/* The address of [offset, offset + length) in a region that exists and has all the rights in `flags`; NULL
- * otherwise. */
+/* The address of [offset, offset + length) in a region that exists and has all the rights in `flags`; else NULL. */
 CCI_API uint8_t *cci_rma_address(cci_rma_table_t *table, uint64_t key, uint32_t region, uint64_t offset,
                                  uint64_t length, uint32_t flags) {
     cci_rma_region_t *found = cci_rma_find(table, key, region);
@@ -12563,13 +12556,20 @@ static CCI__RARE void cci__dgram_output_path(cci__dgram_t *ep, cci__dconn_t *con
     }
 }
 
+/* Packets go another way from now on: nothing is known of it [RFC 9000, 9.4], nor was it silent. */
+static CCI__RARE void cci__dgram_moved(cci__dgram_t *ep, cci__hot_t *hot) {
+    cci_rel_moved(&hot->rel);
+    if (CCI__READER(hot)) {
+        hot->reader->timeouts = 0;
+        cci__flow_init(&hot->reader->flow, 16384);
+    }
+    cci__dgram_make_ready(ep, hot);
+}
+
 /* Another path is in use. */
 static CCI__RARE void cci__dgram_path_changed(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *before) {
     const cci_link_addr_t *now = &conn->conn.peer;
     cci_conn_candidates_rest(conn->hot->path->candidates);
-    cci_rel_moved(&conn->hot->rel);
-    if (CCI__READER(conn->hot)) conn->hot->reader->timeouts = 0; /* else another were sought at once */
-    cci__dgram_make_ready(ep, conn->hot);
     if (conn->conn.state != CCI_CONN_OPEN) return;
     if (now->bytes[0] != before->bytes[0] || memcmp(now->bytes + 2, before->bytes + 2, sizeof *now - 2) != 0)
         cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0);
@@ -12588,6 +12588,7 @@ static CCI__RARE void cci__dgram_input_candidate(cci__dgram_t *ep, cci__dconn_t 
         candidates->respond_to = *ep->packet_from;
     } else if (cci_conn_candidates_found(&ep->base.conns, &conn->conn, candidates, cci__load64(frame + 8), &found)) {
         cci_conn_move(&ep->base.conns, &conn->conn, &found, ep->base.now_ns);
+        cci__dgram_moved(ep, conn->hot);
         candidates->found_ns = ep->base.now_ns;
         conn->hot->path->challenge = 0;
         cci__dgram_path_changed(ep, conn, &old);
@@ -12685,6 +12686,7 @@ static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, cons
 #endif
         int has_moved = cci_conn_path_input(&ep->base.conns, &conn->conn, hot->path, frame, ep->base.now_ns);
 #ifndef CCI_SMALL
+        if (has_moved) cci__dgram_moved(ep, hot);
         if (hot->path->candidates) {
             cci__dgram_input_candidate(ep, conn, frame, has_moved ? &before : NULL);
             return CCI__CONN_PATH_FRAME;
@@ -12692,7 +12694,6 @@ static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, cons
 #endif
         CCI__TELLS(if (has_moved && conn->conn.state == CCI_CONN_OPEN)
                        cci__notices_post(&ep->base.notices, &ep->base.evq, &conn->conn, CCI_STATUS_PEER_MOVED, 0));
-        CCI__REL_ECN(if (has_moved) cci_rel_begin_ecn(&hot->rel);)
         (void)has_moved;
     }
     return CCI__CONN_PATH_FRAME;
@@ -12742,8 +12743,7 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
 static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn);
 static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 
-/* Something is to be sent, and nothing is under way whose end would give another chance: a pool is empty for the
- * moment. */
+/* Something is to be sent, and nothing is under way whose end would give another chance: a pool is empty for now. */
 static int cci__hot_is_stuck(const cci__hot_t *hot) {
     const cci_rel_t *rel = &hot->rel;
     return (rel->in_flight == 0 && (!cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost))) ||
@@ -13176,8 +13176,7 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__hot_t *hot) {
     return 1;
 }
 
-/* Others wait: whoever has had a turn is to come to an end, and who doesn't answer ends it now. Returns how many
- * did. */
+/* Others wait: whoever has had a turn is to come to an end; who doesn't answer ends it now. Returns how many did. */
 static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
     uint32_t tries = CCI__DGRAM_LOOK, parked = 0;
     cci_list_t *node = ep->in_use.next;
@@ -13265,8 +13264,7 @@ static uint64_t cci__dgram_due(cci__dgram_t *ep, const cci__dconn_t *conn) {
     return at;
 }
 
-/* Arms the connection's timer for that. It is not moved back: that can wait until it fires, or somebody wants to
- * sleep. */
+/* Arms the connection's timer for that. It is not moved back: that can wait until it fires, or somebody sleeps. */
 static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t at = cci__dgram_due(ep, conn);
     if (at >= conn->conn.timer.at_ns) return;
@@ -16106,8 +16104,7 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__hot_t *hot, cci__op_t *op, i
     return status;
 }
 
-/* Gives a message to the reliability protocol: from where it is if the program allows that and it pays, else as a
- * copy. */
+/* Gives a message to the reliability protocol: from where it is if the program allows that and it pays, or a copy. */
 static int cci__dgram_queue(cci__dgram_t *ep, cci__hot_t *hot, const struct iovec *data, uint32_t count,
                             uint32_t length, cci_rel_op_t *op, int flags) {
     if (CCI__UNLIKELY(flags & CCI_FLAG_FENCE)) /* it may have to wait */
@@ -16118,8 +16115,7 @@ static int cci__dgram_queue(cci__dgram_t *ep, cci__hot_t *hot, const struct iove
     return cci_rel_send(&hot->rel, data, count, length, op, ep->base.now_ns);
 }
 
-/* In a stream most messages only join others that wait to leave: all else has been seen to. 0: this one has more to
- * it. */
+/* In a stream most messages only join others that wait to leave: all else has been seen to. 0: this one needs more. */
 static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, int flags) {
     cci__hot_t *hot = conn->hot;
