@@ -9062,7 +9062,7 @@ static void cci__rel_note_low(cci_rel_t *rel, uint64_t number) {
 
 /* The whole number of a packet that comes now with these low bits. */
 CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
-    return cci__expand32(number_low, rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number);
+    return cci__expand32(number_low, cci__rel_top(rel));
 }
 
 /* A frame that is not of messages: counts of codepoints, or one of another layer. Returns its bytes, or 0 when what is
@@ -9700,6 +9700,12 @@ CCI_API void cci_rma_remove(cci_rma_table_t *table, cci_rma_region_t *region) {
 
 /* ---- reading ---- */
 
+/* Nothing is known of the path to the peer (any more), and it has not been silent there. */
+CCI_API void cci_rma_reader_moved(cci_rma_reader_t *reader) {
+    reader->timeouts = 0;
+    cci__flow_init(&reader->flow, 16384);
+}
+
 CCI_API void cci_rma_reader_init(cci_rma_reader_t *reader, void *user) {
     memset(reader, 0, sizeof *reader);
     reader->user = user;
@@ -9707,7 +9713,7 @@ CCI_API void cci_rma_reader_init(cci_rma_reader_t *reader, void *user) {
     cci__list_init(&reader->chunks);
     cci__list_init(&reader->requests);
     cci__list_init(&reader->finished);
-    cci__flow_init(&reader->flow, 16384);
+    cci_rma_reader_moved(reader);
     reader->segment = 1024;
 }
 
@@ -12556,13 +12562,10 @@ static CCI__RARE void cci__dgram_output_path(cci__dgram_t *ep, cci__dconn_t *con
     }
 }
 
-/* Packets go another way from now on: nothing is known of it [RFC 9000, 9.4], nor was it silent. */
+/* Packets go another way from now on, of which nothing is known [RFC 9000, 9.4]. */
 static CCI__RARE void cci__dgram_moved(cci__dgram_t *ep, cci__hot_t *hot) {
     cci_rel_moved(&hot->rel);
-    if (CCI__READER(hot)) {
-        hot->reader->timeouts = 0;
-        cci__flow_init(&hot->reader->flow, 16384);
-    }
+    if (CCI__READER(hot)) cci_rma_reader_moved(hot->reader);
     cci__dgram_make_ready(ep, hot);
 }
 
@@ -16104,7 +16107,7 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__hot_t *hot, cci__op_t *op, i
     return status;
 }
 
-/* Gives a message to the reliability protocol: from where it is if the program allows that and it pays, or a copy. */
+/* Gives a message to the reliability protocol: in place if the program allows that and it pays, else as a copy. */
 static int cci__dgram_queue(cci__dgram_t *ep, cci__hot_t *hot, const struct iovec *data, uint32_t count,
                             uint32_t length, cci_rel_op_t *op, int flags) {
     if (CCI__UNLIKELY(flags & CCI_FLAG_FENCE)) /* it may have to wait */

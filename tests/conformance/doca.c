@@ -868,19 +868,13 @@ static void receive_late(void) {
     unmake(ep);
 }
 
-static uint64_t clock_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void full_queues(void **state) {
     other_t other = start(receive_late);
     static uint8_t bytes[1000];
     ep_t *ep = make();
     addr_t *peer, *from;
     uint32_t sent = 0;
-    uint64_t in_flight, moved_ms = clock_ms();
+    uint64_t in_flight, moved_ms = doca__cc_now_ms();
     doca_error_t result;
     size_t length;
     (void)state;
@@ -898,13 +892,13 @@ static void full_queues(void **state) {
             OK(doca_comm_channel_ep_get_event_channel(ep, &channel, NULL));
             OK(doca_comm_channel_ep_event_handle_arm_send(ep));
             (void)is_readable(channel, 300); /* it may be without need: what was refused is tried again */
-            if (clock_ms() - moved_ms >= 300) {
+            if (doca__cc_now_ms() - moved_ms >= 300) {
                 break;
             }
             continue;
         }
         OK(result);
-        moved_ms = clock_ms();
+        moved_ms = doca__cc_now_ms();
         sent++;
         MUST(sent < 100000);
     }

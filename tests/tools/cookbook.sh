@@ -158,9 +158,9 @@ transfers() {
     rm -f "$out/transfer.from" "$out/transfer.to"
 }
 
-# finds TEXT: why.c says so. A machine that is busy may make a server look ill in another way.
+# finds TEXT: why.c says so. On a busy machine a server may look ill in another way for a while: its packets count as lost.
 finds() {
-    try=0 # where other work keeps a server from its processor, packets of a sound path count as lost for a while
+    try=0
     while [ $((try += 1)) -le 20 ]; do
         timeout 60 "$out/why" "$uri" >"$out/why.found" 2>&1
         cat "$out/why.found"
