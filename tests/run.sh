@@ -85,8 +85,8 @@ check() {
 
 # What a step that has ended prints.
 tell() {
-    printf '%-5s %-26s %4d passed, %d failed, %d skipped  %3d s\n' "$verdict" "$name" "$passed" "$failed" "$skipped" \
-        $(($(date +%s) - began))
+    printf '%-5s %-26s %4d passed, %d failed, %d skipped  %3d s, %d computed\n' "$verdict" "$name" "$passed" "$failed" "$skipped" \
+        $(($(date +%s) - began)) "$computed"
     grep -a '^SKIP: ' "$log" | sed 's/^/      /'
     [ "$failed" -gt 0 ] || return
     grep -a '^FAIL: ' "$log" | head -n 20 | cut -c 1-300 | sed 's/^/      /'
@@ -137,7 +137,9 @@ step() {
     log=$run_logs/$name.log
     passed=0 failed=0 skipped=0
     began=$(date +%s)
+    count_time
     "$@" >"$log" 2>&1 </dev/null
+    count_time
     [ $((passed + failed + skipped)) -gt 0 ] || fail 'nothing was tested' >>"$log"
     if [ "$failed" -gt 0 ]; then verdict=FAIL; elif [ "$passed" -gt 0 ]; then verdict=ok; else verdict=skip; fi
     tell >"$out/told"

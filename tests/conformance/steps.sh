@@ -15,7 +15,7 @@ conformance_steps() {
     suite=tests/conformance/conformance.c
     for network in sim sim-lossy sim-due sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
         sisci sisci-bounce sisci-mapped sisci-mapped-later; do
-        step "conformance-$network" plain conformance $suite "$network"
+        step "conformance-$network" optimized conformance $suite "$network"
     done
     for network in sim sim-sealed udp sisci sisci-bounce sisci-mapped; do
         step "conformance-$network-sanitized" sanitized conformance $suite "$network"

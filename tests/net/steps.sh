@@ -4,14 +4,14 @@
 # Bounds of how well bad networks are used, in virtual time.
 netsim() {
     libraries=-lm
-    plain netsim tests/net/netsim.c
+    optimized netsim tests/net/netsim.c
     libraries=
 }
 
 # The same on lines of 1 and 10 Gbit/s, where much is under way.
 netsim_fast() {
     libraries=-lm
-    build netsim-fast tests/net/netsim.c -O2 && run netsim-fast fast
+    optimized netsim tests/net/netsim.c fast
     libraries=
 }
 

@@ -34,7 +34,7 @@ vendor() {
     few silent size_t 'none'
     echo 'int nothing;' >"$out/empty.c"
     "$cc" -shared -fPIC -o "$out/stubs/empty.so" "$out/empty.c" || fail 'empty.so does not compile'
-    build vendor tests/sisci/vendor.c -O2 -ldl && run vendor "$out/stubs"
+    build vendor tests/sisci/vendor.c -O1 -ldl && run vendor "$out/stubs"
     # shellcheck disable=SC2086
     works $sanitizers || { skip "$cc has no sanitizers here" && return; }
     # shellcheck disable=SC2086
@@ -63,7 +63,7 @@ sisci_programs() {
     has g++ && sisci_programs_with c++ g++ -x c++ -std=gnu++11 -O2
     has clang && sisci_programs_with clang clang -std=c99 -O2
     # shellcheck disable=SC2086
-    works $sanitizers && sisci_programs_with sanitized "$cc" -std=gnu11 -g -O1 $sanitizers
+    works $sanitizers && sisci_programs_with sanitized "$cc" -std=gnu11 -g1 -O1 $sanitizers
     # shellcheck disable=SC2012
     check 'a program left a name behind' [ "$(ls "$out/names" | wc -l)" -eq 0 ]
 }

@@ -27,7 +27,7 @@ soak() {
     # shellcheck disable=SC2086
     works $sanitizers $counting || counting=
     # shellcheck disable=SC2086
-    check 'the soak test does not compile with sanitizers' "$cc" -std=gnu11 -g -O1 $sanitizers $counting -I. \
+    check 'the soak test does not compile with sanitizers' "$cc" -std=gnu11 -g1 -O1 $sanitizers $counting -I. \
         -o "$out/soak-sanitized" tests/soak/soak.c
     check "seeds from $fresh on, sanitized" within 900 "$out/soak-sanitized" --first "$fresh" --seconds 18
 }
@@ -43,16 +43,16 @@ soak_sisci() {
         # shellcheck disable=SC2086
         works $kind || { skip "$cc has no $kind here" && continue; }
         # shellcheck disable=SC2086
-        check "it does not compile with $kind" "$cc" -std=gnu11 -g -O1 $kind -I. -o "$out/soak_sisci" tests/soak/soak_sisci.c -pthread
+        check "it does not compile with $kind" "$cc" -std=gnu11 -g1 -O1 $kind -I. -o "$out/soak_sisci" tests/soak/soak_sisci.c -pthread
         check "seeds from $fresh on, $kind" within 600 "$out/soak_sisci" --first "$fresh" --seconds 6
     done
 }
 
 # The smallest engine (CCI_TINY), with and without RMA, against the full one and the same with small tables (CCI_SMALL). A failing seed is printed.
 soak_tiny() {
-    flags='-g -O1'
+    flags='-g1 -O1'
     # shellcheck disable=SC2086
-    ! works $sanitizers || flags="-g -O1 $sanitizers"
+    ! works $sanitizers || flags="-g1 -O1 $sanitizers"
     for profile in full tiny bare small; do
         case $profile in
         full) macros='' ;;

@@ -22,8 +22,8 @@ arm64='libc6-dev-arm64-cross qemu-user-static'
 windows='gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine'
 # WebAssembly: the C library of WASI and its compiler's, and Emscripten, 110 MB; left out likewise. Node runs what they make.
 web='wasi-libc libclang-rt-14-dev-wasm32 lld nodejs emscripten'
-# An event loop, left out likewise.
-loops=libuv1-dev
+# An event loop, and a faster Python for what looks at a million packets, left out likewise.
+loops='libuv1-dev pypy3'
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
 
 # zig, a compiler that brings the headers and libraries of macOS, FreeBSD, OpenBSD, NetBSD and old C libraries: 400 MB in build/zig.
@@ -38,7 +38,7 @@ get_zig() {
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
-    echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium and libuv with their headers, python3, tcpdump,'
+    echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium and libuv with their headers, python3, pypy3, tcpdump,'
     echo 'tshark, musl-gcc, tcc, libibverbs with its header, aarch64-linux-gnu-gcc, clang-format, clang-tidy, cppcheck, shellcheck,'
     echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff, valgrind, pmccabe, mingw-w64, wine, zig, emscripten, node.'
     echo 'Then run: make test'

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # programs.sh - builds and runs programs of tests, and counts what they say; run.sh reads this file.
 
-# build NAME SOURCE FLAGS...: builds $run_programs/NAME if this run has not built it yet, in whichever lane.
+# build NAME SOURCE FLAGS...: builds $run_programs/NAME if this run has not built it yet, in whichever lane. A run spends much of its
+# time on compiling: -O2 takes twice as long as -O1, and -g1, enough for a report with lines, two thirds of what -g takes.
 build() {
     built=$1 source=$2
     shift 2
     [ -f "$source" ] || { fail "$source is missing" && return 1; }
     if take "build-$built"; then
         # shellcheck disable=SC2086
-        "$cc" -std=gnu11 -g -I. ${defines:-} "$@" -o "$run_programs/$built.new" "$source" -lcmocka ${libraries:-} -pthread &&
+        "$cc" -std=gnu11 -g1 -I. ${defines:-} "$@" -o "$run_programs/$built.new" "$source" -lcmocka ${libraries:-} -pthread &&
             mv "$run_programs/$built.new" "$run_programs/$built"
         mkdir "$run_claims/built-$built"
     fi
@@ -49,6 +50,13 @@ summary() {
         sed -n "s/^\[ *$1 *\] \([^0-9].*: \)\{0,1\}\([0-9][0-9]*\) test(s).*/\2/p" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
+# count_time: $computed are the seconds that programs of this lane have computed since count_time was called before.
+count_time() {
+    times >"$out/times"
+    computed=$(awk -F '[ms ]+' -v before="${all_computed:-0}" 'NR == 2 { print int($1 * 60 + $2 + $3 * 60 + $4) - before }' "$out/times")
+    all_computed=$((${all_computed:-0} + computed))
+}
+
 # works FLAGS...: a program built so also runs here.
 works() {
     echo 'int main(void) { return 0; }' >"$out/probe.c"
@@ -57,6 +65,13 @@ works() {
 
 # The ways in which a program of tests is built and run: NAME SOURCE ARGUMENTS...
 plain() {
+    program=$1 source=$2
+    shift 2
+    build "$program" "$source" -O1 && run "$program" "$@"
+}
+
+# As most users compile it, and for what computes much.
+optimized() {
     program=$1 source=$2
     shift 2
     build "$program" "$source" -O2 && run "$program" "$@"
@@ -80,7 +95,7 @@ either() {
 portable() {
     program=$1-portable source=$2
     shift 2
-    build "$program" "$source" -O2 -DCCI_UDP_PORTABLE && run "$program" "$@"
+    build "$program" "$source" -O1 -DCCI_UDP_PORTABLE && run "$program" "$@"
 }
 
 # With the cipher that a program would take, not the toy that tests make do with.
@@ -99,7 +114,7 @@ ciphered() {
     shift 2
     has_sodium || { skip 'there is no libsodium' && return; }
     libraries=-lsodium
-    build "$program" "$source" -O2 -DCCI_TEST_SODIUM && run "$program" "$@"
+    build "$program" "$source" -O1 -DCCI_TEST_SODIUM && run "$program" "$@"
     libraries=
 }
 
@@ -113,14 +128,14 @@ raced() {
 threadless() {
     program=$1-threadless source=$2
     shift 2
-    build "$program" "$source" -O2 -DCCI_NO_THREADS && run "$program" "$@"
+    build "$program" "$source" -O1 -DCCI_NO_THREADS && run "$program" "$@"
 }
 
 # With CCI_VALIDATE, which must find no mistake in a program that makes none.
 validated() {
     program=$1-validated source=$2
     shift 2
-    build "$program" "$source" -O2 -DCCI_VALIDATE && run "$program" "$@"
+    build "$program" "$source" -O1 -DCCI_VALIDATE && run "$program" "$@"
 }
 
 # The flag that makes the library count its steps; where the compiler has none, the test of the work is skipped.

@@ -17,14 +17,14 @@ cook() {
     done
     [ -f "$out/cook/cci.o" ] || cook_library || { fail 'the library does not compile' && return 1; }
     # shellcheck disable=SC2086
-    "$cc" -std=gnu11 -g -O1 $cook_flags -I. -o "$out/$recipe" "$out/cook/$(basename "$source")" "$out/cook/cci.o" "$@" -pthread && return
+    "$cc" -std=gnu11 -g1 -O1 $cook_flags -I. -o "$out/$recipe" "$out/cook/$(basename "$source")" "$out/cook/cci.o" "$@" -pthread && return
     fail "$source does not compile"
     return 1
 }
 cook_library() {
     printf '#define CCI_IMPLEMENTATION\n#include "cci_verbs.h"\n#include "cci_sisci.h"\n#include "cci_udp.h"\n#include "cci.h"\n' >"$out/cook/cci.c"
     # shellcheck disable=SC2086
-    "$cc" -std=gnu11 -g -O1 $cook_flags -I. -c -o "$out/cook/cci.o" "$out/cook/cci.c"
+    "$cc" -std=gnu11 -g1 -O1 $cook_flags -I. -c -o "$out/cook/cci.o" "$out/cook/cci.c"
 }
 no_report() {
     check "$1: a sanitizer found something" sh -c '! grep -q "ERROR: \|runtime error" "$1"' - "$out/$1.server"

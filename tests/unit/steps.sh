@@ -10,9 +10,9 @@ ends_counted() {
 
 # Profiles of the library for small machines talk to the full one, and to each other: small.c.
 small_profiles() {
-    flags='-g -O1'
+    flags='-g1 -O1'
     # shellcheck disable=SC2086
-    ! works $sanitizers || flags="-g -O1 $sanitizers"
+    ! works $sanitizers || flags="-g1 -O1 $sanitizers"
     for profile in full small least tiny bare; do
         case $profile in
         full) macros='' ;;
