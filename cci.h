@@ -883,7 +883,7 @@ typedef struct cci_conn_stats {
      * was later. Pauses without traffic don't matter. 0 otherwise. */
     uint64_t messages_sent, bytes_sent;         /* that calls have accepted, completion messages of RMA too           */
     uint64_t messages_received, bytes_received; /* that the program has taken with cci_get_event()                    */
-    uint64_t rma_writes, rma_write_bytes;       /* that cci_rma() has accepted                                        */
+    uint64_t rma_writes, rma_write_bytes;       /* that cci_rma() has accepted; an atomic is a write of its width     */
     uint64_t rma_reads, rma_read_bytes;         /* likewise                                                           */
     uint64_t peer_write_bytes;                  /* that writes of the peer have put into memory here                  */
     uint64_t peer_read_bytes;                   /* sent for reads of the peer, repeated ones too                      */
@@ -3740,7 +3740,7 @@ CCI_API void cci_conn_count(const cci_conn_table_t *table, uint32_t *open, uint3
     for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
         const cci_conn_t *conn = cci_conn_at(table, i);
         uint8_t state = conn->state;
-        *open += state == CCI_CONN_OPEN && !CCI__LINGERS(conn);
+        *open += state == CCI_CONN_OPEN && conn->token != 0 && !CCI__LINGERS(conn);
         *opening += state == CCI_CONN_CONNECTING || state == CCI_CONN_COLLECTING || state == CCI_CONN_REQUESTED ||
                     state == CCI_CONN_ACCEPTED;
     }

@@ -206,9 +206,9 @@
  *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
  *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
  *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
- *   Of the statistics (cci_endpt_stats_t, cci_conn_stats_t) an endpoint tells its connections, waiting events and
- * receive buffers in use, and a connection its messages and RMAs with their bytes, where CCI_OPT_ENDPT_CONN_STATS is 1.
- * RMAs of the peer are not counted: most need nothing of this process. There are no packets.
+ *   Of the statistics (cci_endpt_stats_t, cci_conn_stats_t) an endpoint tells its connections, waiting events,
+ * receive buffers in use and requests refused, and a connection its messages and RMAs with their bytes, where
+ * CCI_OPT_ENDPT_CONN_STATS is 1. RMAs of the peer are not counted: most need nothing of this process. No packets.
  *   Of CCI_EVENT_STATUS an endpoint on an adapter has paths that are suspended (SCI_CB_NOT_OPERATIONAL) and resumed
  * (SCI_CB_OPERATIONAL), and nothing else. In the shared memory of this host none ever comes.
  *   A server whose program has 1,024 requests that it has not returned, or that has no receive buffer or memory for
@@ -1651,8 +1651,7 @@ static void cci__sci_socket_name(cci__sci_desc_t sd, const char *name, struct so
     }
 }
 
-/* A socket that is connected to this owner; -1 and errno: EAGAIN if the owner is too busy, ECONNREFUSED or ENOENT if
- * it is dead. */
+/* A socket that is connected to this owner; -1 and errno: EAGAIN: too busy, ECONNREFUSED or ENOENT: it is dead. */
 static int cci__sci_call(cci__sci_desc_t sd, const char *owner) {
     struct sockaddr_un address;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
@@ -2823,8 +2822,7 @@ static void cci__sci_disconnect(cci__sci_remote *r) {
     r->fd = -1;
 }
 
-/* Asks the successor, or becomes it: CCI__SCI_ERR_BUSY if there is none yet, CCI__SCI_ERR_NOT_CONNECTED if there
- * will be none. */
+/* Asks the successor, or becomes it: CCI__SCI_ERR_BUSY if there is none yet, CCI__SCI_ERR_NOT_CONNECTED: never. */
 static cci__sci_error_t cci__sci_rejoin(cci__sci_remote *r) {
     cci__sci_error_t status = cci__sci_ask(r);
     if (status != CCI__SCI_ERR_NO_SUCH_SEGMENT) return status;
@@ -3347,8 +3345,7 @@ static int cci__sci_place(cci__sci_desc_t sd, int number) {
     return length > 0 && (size_t)length < sizeof sd->path;
 }
 
-/* The first place that can be used, the same for all processes of the user; what is wrong with others stands in the
- * log. */
+/* The first place that can be used, the same for all processes of the user; what is wrong with others is logged. */
 static cci__sci_error_t cci__sci_open_directory(cci__sci_desc_t sd) {
     cci__sci_error_t status = CCI__SCI_ERR_ACCESS;
     int number;
@@ -4851,8 +4848,7 @@ CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIDMAQueueState)(cci__sci_
     return state;
 }
 
-/* Sleeps until the queue's state may have changed; 0: a signal came. Where the caller makes the progress, it copies
- * instead. */
+/* Sleeps until the queue's state may have changed; 0: a signal came. Where the caller makes progress, it copies. */
 static int cci__sci_sleep_for_queue(cci__sci_dma_queue_t dq, uint64_t deadline_ns) {
     cci__sci_desc_t sd = dq->target.sd;
 #ifndef CCI_NO_THREADS
@@ -5871,8 +5867,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
                                                                NULL};
 
 #ifdef CCI_SISCI_ADAPTER
-/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be
- * used. */
+/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. NULL, or why it can't be used. */
 CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path);
 #endif
 
@@ -6082,6 +6077,7 @@ typedef struct cci__sisci_op {
     uint8_t done;                 /* blocking: it is over */
     uint8_t is_first_rnr;         /* its completion is the first of its connection that reports CCI_ERR_RNR */
     uint8_t is_cancelled;         /* the peer was asked not to deliver it */
+    uint8_t is_renewed;           /* no message: it got more time, since it was behind one that found no buffer */
 } cci__sisci_op;
 
 /* What waits for the ring: a message, an RMA, or an RMA with its message. */
@@ -6332,8 +6328,7 @@ typedef struct cci__sisci_link_rma {
 } cci__sisci_link_rma;
 
 typedef struct cci__sisci_link {
-    /* What a look at it needs, and what each message does: few lines of the cache, since there may be thousands of
-     * links. */
+    /* What a look at it needs, and what each message does: few lines of the cache, since there may be many links. */
     cci__sisci_in in;                     /* records that come */
     uint32_t acknowledged;                /* as much was acknowledged, by a word or a record */
     uint8_t is_busy;                      /* there may be more to do than to look whether something has come: bits */
@@ -7168,7 +7163,7 @@ static inline cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *
     op->item = NULL;
     op->deadline_ns = 0;
     op->status = CCI_SUCCESS;
-    op->posted = op->done = op->is_first_rnr = op->has_record = op->is_cancelled = 0;
+    op->posted = op->done = op->is_first_rnr = op->has_record = op->is_cancelled = op->is_renewed = 0;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
     return op;
 }
@@ -7238,6 +7233,16 @@ static void cci__sisci_remove_op(cci__sisci_op *op) {
     if (CCI__LINGERS(&op->conn->conn)) cci__sisci_check_linger(op->conn);
 }
 
+/* Messages were cancelled, and no event tells of it yet: this one does, or it was the last of them (calls waited for
+ * all, or they have come after all), and what is sent from now on starts afresh. */
+static CCI__RARE void cci__sisci_end_gap(cci__sisci_op *op, int status) {
+    cci_list_t *at = op->conn->ops;
+    op->is_first_rnr = status == CCI_ERR_RNR && !op->blocking;
+    for (; at && !op->is_first_rnr; at = at->next == op->conn->ops ? NULL : at->next)
+        if (CCI__CONTAINER(at, cci__sisci_op, sibling)->is_cancelled) return;
+    op->conn->unready = op->is_first_rnr ? CCI__SISCI_UNREADY | CCI__SISCI_MARKED : 0;
+}
+
 static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
     if (!cci__list_empty(&op->node)) cci__sisci_remove_op(op);
     if (op->item) {
@@ -7245,15 +7250,11 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
         op->item->dead = 1;
         op->item = NULL;
     }
+    if (CCI__UNLIKELY(op->conn->unready == CCI__SISCI_UNREADY)) cci__sisci_end_gap(op, status);
     if (op->blocking) {
         op->status = status;
         op->done = 1;
         return;
-    }
-    if (status == CCI_ERR_RNR && op->conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
-        !(op->conn->unready & CCI__SISCI_MARKED)) {
-        op->conn->unready = CCI__SISCI_UNREADY | CCI__SISCI_MARKED;
-        op->is_first_rnr = 1;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -7332,8 +7333,7 @@ static int cci__sisci_is_dead(const cci__sisci_item *item) {
  *   Invariant: acknowledged <= head <= acknowledged + lines of the ring, counted modulo 2^32.
  * ================================================================================================================== */
 
-/* The peer says that it has consumed so much; what is older than what we know comes from a word that it need not store
- * again. */
+/* The peer says that it has consumed so much; what is older than what we know comes from a word that stays so. */
 static void cci__sisci_note_ack(cci__sisci_link *link, uint32_t consumed) {
     if ((int32_t)(consumed - link->out.acknowledged) <= 0) return;
     if (consumed - link->out.acknowledged > link->out.head - link->out.acknowledged) {
@@ -7867,8 +7867,8 @@ static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item 
         cci__sisci_store(link->out.base + CCI__SISCI_AT_BUSY, 0);
         item->begun += length;
         most -= length;
+        cci__sisci_renew(link, item);
     }
-    cci__sisci_renew(link, item);
     return item->status != CCI_SUCCESS || item->begun == item->rma_length;
 }
 
@@ -8240,9 +8240,9 @@ static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_i
         if (!place && item->status == CCI_SUCCESS) return -1;
         item->begun += length;
         most -= length;
+        cci__sisci_renew(link, item);
         ep->rma.mapped_bytes += place ? length : 0;
     }
-    cci__sisci_renew(link, item);
     return item->status != CCI_SUCCESS || item->begun == item->rma_length;
 }
 
@@ -8418,8 +8418,7 @@ static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *eve
     cci_evq_post(&ep->received, event);
 }
 
-/* A message has come with word of what the peer had consumed when it sent it: that is told first, since the message
- * may be the answer. */
+/* A message has come with word of what the peer had consumed: that is told first, since it may be the answer. */
 static inline void cci__sisci_note_ack_of_message(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
     cci__sisci_note_ack(link, ack);
     if (link->is_busy & CCI__SISCI_HAS_WORK) cci__sisci_complete_consumed(ep, link);
@@ -8461,8 +8460,7 @@ static int cci__sisci_report_dropped(cci__sisci_link *link, const cci__sisci_con
     return cci__sisci_post(link, CCI__SISCI_DROPPED, conn->conn.peer_index, head, sizeof head, NULL, 0);
 }
 
-/* The peer has not delivered what we cancelled: on an ordered connection, the message that ends there and all behind
- * it. */
+/* The peer has not delivered what we cancelled: if ordered, the message that ends there and all behind it. */
 static void cci__sisci_receive_dropped(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
     cci_list_t *at;
     link->conns.peer_disconnects++;
@@ -8635,10 +8633,9 @@ static void cci__sisci_receive_cancel(cci__sisci *ep, cci__sisci_link *link, con
 /* The peer has ended a connection; it had consumed as much as `mark` then, and will take nothing else. */
 static void cci__sisci_mark_ops(cci__sisci_conn *conn, uint32_t mark) {
     cci_list_t *at = conn->ops;
-    while (at) {
+    for (; at; at = at->next == conn->ops ? NULL : at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, sibling);
         if (!op->posted || (op->has_record && (int32_t)(op->end - mark) > 0)) op->status = CCI_ERR_DISCONNECTED;
-        at = at->next == conn->ops ? NULL : at->next;
     }
 }
 
@@ -9328,8 +9325,7 @@ static cci_conn_seek_t *cci__sisci_seek_of(const cci__sisci_conn *conn) {
     return copy && copy->token ? (cci_conn_seek_t *)(void *)((uint8_t *)(copy + 1) + CCI_CONN_REQ_LEN) : NULL;
 }
 
-/* The listener has told its server's name, perhaps another than before: those who seek one look at it in the next
- * round. */
+/* The listener has told its server's name, perhaps another than before: those who seek one look in the next round. */
 static void cci__sisci_seek_all(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_conn *conn;
     for (conn = cci__sisci_conn_at(ep, link->conns.first); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
@@ -9471,8 +9467,7 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
     return 1;
 }
 
-/* All is connected: from now on nobody else can connect to our inbox, and the peer is told so. 0: the link has
- * failed. */
+/* All is connected: from now on nobody else can connect to our inbox, and the peer is told. 0: the link has failed. */
 static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
     ep->sci->call.SCISetSegmentUnavailable(link->inbox.segment, ep->adapter, 0, &error);
@@ -9539,25 +9534,25 @@ static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_make_hot(link);
 }
 
-/* Connections that the peer ended before it went, in records that are still to be taken: what it consumed of them after
- * that, it dropped. */
-static void cci__sisci_foresee_disconnects(cci__sisci *ep, cci__sisci_link *link) {
+/* What the peer had dropped when it ended a connection, or says it has, in records that are still to be taken. */
+static void cci__sisci_foresee_drops(cci__sisci *ep, cci__sisci_link *link) {
     uint32_t tail = link->in.tail;
     cci__sisci_record record;
     while (link->in.tail - tail < link->in.lines && cci__sisci_read_record(link, &record)) {
         uint32_t head[4];
-        cci__sisci_conn *conn = record.type == CCI__SISCI_DISCONNECT ? cci__sisci_find_conn(ep, link, record.to) : NULL;
+        int ends = record.type == CCI__SISCI_DISCONNECT, tells = ends || record.type == CCI__SISCI_DROPPED;
+        cci__sisci_conn *conn = tells ? cci__sisci_find_conn(ep, link, record.to) : NULL;
         if (conn && record.length >= sizeof head) {
             memcpy(head, record.data, sizeof head);
-            cci__sisci_mark_ops(conn, head[2]);
+            if (ends) cci__sisci_mark_ops(conn, head[2]);
+            if (!ends) cci__sisci_receive_dropped(link, conn, head[2]);
         }
         link->in.tail += record.lines;
     }
     link->in.tail = tail;
 }
 
-/* A client's request goes over another link, to `service` of the same node, when its time comes; 0 if there is no
- * memory for that. */
+/* A client's request goes over another link, to `service` of the same node, when its time comes; 0: no memory. */
 static int cci__sisci_change_link(cci__sisci *ep, cci__sisci_conn *conn, uint32_t service) {
     cci__sisci_link *next = cci__sisci_link_to(ep, conn->link->peer.node, service);
     if (!next || next == conn->link) return next != NULL;
@@ -9619,7 +9614,7 @@ static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
 static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_conn *conn, *next;
     cci__sisci_read_ack(link);
-    cci__sisci_foresee_disconnects(ep, link);
+    cci__sisci_foresee_drops(ep, link);
     link->conns.peer_disconnects = cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK + 4);
     cci__sisci_complete_acknowledged(ep, link);
     link->state = CCI__SISCI_LOST;
@@ -10204,7 +10199,10 @@ static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_c
 static void cci__sisci_cancel_behind(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *from) {
     cci__sisci_conn *conn = from->conn;
     cci_list_t *at;
+    cci__sisci_item *item = from->item ? from->item->next : link->items;
     int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO, resumes = 0;
+    for (; item && is_ordered; item = item->next) /* nobody is to hear of these */
+        if (item->conn == conn && item->has_message && !item->op) item->dead = 1;
     for (at = &from->node; at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
         if (op->conn != conn || op->is_cancelled || (op->item && !op->item->has_message)) continue;
@@ -10262,14 +10260,22 @@ static int cci__sisci_is_late(const cci__sisci *ep, cci__sisci_late *late, cci__
 
 static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
     cci_list_t *at;
+    int waits = 0; /* for one that has time left: then it gets more, once it is cancelled, or is no message */
     for (at = link->ops.next; at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (!cci__sisci_is_consumed(link, op) && cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
-            late->status = cci__sisci_late_status(
-                ep, link, op->conn, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
+        int is_message = op->has_record || (op->item && op->item->has_message);
+        if ((op->posted && !op->has_record) || cci__sisci_is_consumed(link, op)) continue; /* it ends in its turn */
+        if (!cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
+            waits |= op->deadline_ns != CCI__NEVER;
+            continue;
+        }
+        late->status = cci__sisci_late_status(ep, link, op->conn, is_message || !op->is_renewed);
+        if (late->status != CCI_ERR_RNR || (is_message && !(op->is_cancelled && waits))) {
             late->op = late->status == CCI_ERR_RNR && !op->is_cancelled ? op : NULL;
             return 1;
         }
+        op->is_renewed = 1;
+        op->deadline_ns = cci__sisci_new_deadline(ep, op->conn);
     }
     return 0;
 }
@@ -10279,7 +10285,8 @@ static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__
     for (item = link->items; item; item = item->next) {
         if (!item->op && !cci__sisci_is_dead(item) && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
             late->status = cci__sisci_late_status(ep, link, item->conn, !item->is_rma);
-            return 1;
+            if (late->status == CCI_ETIMEDOUT) return 1;
+            item->deadline_ns = cci__sisci_new_deadline(ep, item->conn); /* as those in the ring: see below */
         }
     }
     return 0;
@@ -10606,8 +10613,7 @@ static int cci__sisci_serve_hot(cci__sisci *ep) {
     return came;
 }
 
-/* One of many has told what it had to: the words for its peer lie in one line. It is looked at once more, in another
- * call. */
+/* One of many has told what it had to: the words for its peer lie in one line. It is looked at again later. */
 static void cci__sisci_leave_soon(cci__sisci_link *link) {
     if (link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK ||
         cci__sisci_load(cci__sisci_next_line(link)) == link->in.tail * 2 + 1)
@@ -11507,8 +11513,7 @@ static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_give_short(cci__sisci *e
     return event;
 }
 
-/* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is
- * more to do. */
+/* The same for the message that comes next: it is given without a round. NULL: there is none, or more is to do. */
 static inline CCI__HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
     cci__sisci_link *link = ep->links.only;
     const uint8_t *line;
@@ -11778,9 +11783,9 @@ static int cci__sisci_set_counting(cci__endpoint_t *base, uint32_t value) {
 }
 
 static void cci__sisci_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *stats) {
-    uint32_t messages = cci_evq_count(&((const cci__sisci *)base)->received);
-    stats->events_waiting += messages;
-    stats->recv_buffers_used = messages + base->evq.recv_out;
+    stats->events_waiting += cci_evq_count(&((const cci__sisci *)base)->received);
+    stats->recv_buffers_used = base->evq.recv_out; /* those that wait, too */
+    stats->requests_refused = ((const cci__sisci *)base)->refusals;
 }
 
 static void cci__sisci_connection_stats(cci__endpoint_t *base, const cci_conn_t *conn, cci_conn_stats_t *stats) {
@@ -11830,8 +11835,7 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_conn *conn, const struct 
     return CCI_SUCCESS;
 }
 
-/* Ordered: the program has not heard yet that messages were cancelled. What it sends meanwhile ends likewise, in its
- * turn. */
+/* Ordered: the program has not heard yet that messages were cancelled. What it sends meanwhile ends likewise. */
 static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_op *op, int flags) {
     cci__sisci_link *link = conn->link;
     if (op) {
@@ -12437,8 +12441,7 @@ static const cci__sisci_key cci__sisci_keys[] = {
     {"adapter", 0, 255, offsetof(cci__sisci_device, adapter)},
 };
 
-/* A section of the configuration: the device, and what is to be said of it. Keys by their index, -1 when they are
- * not there. */
+/* A section of the configuration: the device, and what is to be said of it. Keys by index, -1 when they are missing. */
 typedef struct cci__sisci_section {
     cci__sisci_device device;                   /* as far as its keys were parsed */
     const char *library;                        /* its path, or "" */
@@ -13551,8 +13554,7 @@ static const char *cci__sci_import_all(cci__sci_provider *vendor) {
     return NULL;
 }
 
-/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be
- * used. */
+/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. NULL, or why it can't be used. */
 CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path) {
     const char *fault;
     memset(vendor, 0, sizeof *vendor);

@@ -199,15 +199,15 @@
  * network (IPv4 /24, or the subnet of a GID) gets three quarters at most of what is left of the requests and of 2^20
  * connections. In a request, `peer_uri` names the GID and the queue pair of who asks.
  *   Of the statistics (cci_endpt_stats_t, cci_conn_stats_t) an endpoint tells its connections, waiting events and
- * buffers in use, and a connection its messages and RMAs with their bytes, where CCI_OPT_ENDPT_CONN_STATS is 1, and
- * what is pending. What the hardware does alone is not counted: packets, retransmissions, RMAs of the peer. Mode ud
- * tells all but system calls.
+ * buffers in use, and a connection its messages and RMAs with their bytes, where CCI_OPT_ENDPT_CONN_STATS is 1, what is
+ * pending, and how long the peer is silent. What the hardware does alone is not counted: packets, retransmissions, RMAs
+ * of the peer. Mode ud tells all but system calls.
  *   A program's own encryption (cci_setup()) and crc don't hold here. The log warns when an endpoint is made while
  * there are hooks for encryption; mode = ud uses them.
  *   CCI_EVENT_STATUS tells of the device that it went down and came back, that its address went and came back, and the
  * active MTU of its port. Mode ud tells all of paths. In mode rc a path is suspended when the hardware has repeated a
  * packet as often as it does, or when the peer has not answered three questions: about work that stands still, or about
- * a new queue pair. It is resumed when the peer is heard, or the new queue pair joined. Its MTU never changes.
+ * a new queue pair. It is resumed when the peer is heard, or the new pair joined. PEER_MOVED is told, PATH_MTU never.
  *
  * MODE AUTO. Adapters keep the state of some hundred or thousand queue pairs near at hand, and fetch that of others.
  * An endpoint with mode = auto is one of mode rc and one of mode ud together, at one address. A new reliable connection
@@ -854,8 +854,7 @@ static void cci__verbs_log(int level, const char *device, const char *what, int 
     cci_log(level, text);
 }
 
-/* Logs that memory for the hardware is not to be had, with what is allowed and what is needed: that many bytes,
- * about. */
+/* Logs that memory for the hardware can't be had, with what is allowed and what is needed: about that many bytes. */
 static void cci__verbs_log_memory(int level, const char *device, const char *what, int error, uint64_t bytes) {
     char text[300], allowed[40] = "as much as it wants";
     struct rlimit limit;
@@ -1119,8 +1118,7 @@ static void cci__verbs_pci(const char *device, uint32_t pci[4]) {
     }
 }
 
-/* Does the adapter have queue pairs of this kind? Where they can't be made for another reason, that is to be seen
- * later. */
+/* Does the adapter have queue pairs of this kind? Where they can't be made for another reason, that is seen later. */
 static int cci__verbs_has_type(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq, enum ibv_qp_type type) {
     struct ibv_qp_init_attr a;
     struct ibv_qp *qp;
@@ -1268,8 +1266,7 @@ static struct ibv_context *cci__verbs_open_device(struct ibv_device *device) {
     return cci__ibv.open_device(device);
 }
 
-/* What was found out about ports by opening their devices, for proposals; who asks for these again opens none of
- * them. */
+/* What was found out about ports by opening their devices, for proposals; who asks for these again opens none. */
 #define CCI__VERBS_KNOWN 32
 static cci__verbs_port cci__verbs_known[CCI__VERBS_KNOWN];
 static int cci__verbs_known_count;
@@ -1811,8 +1808,7 @@ static cci__verbs_handle *cci__verbs_evict(cci__verbs_link *l, cci__verbs_handle
     return victim;
 }
 
-/* The Ethernet address behind it may have changed, for a failure or a move: a fresh one replaces it, if there is
- * one. */
+/* The Ethernet address behind it may have changed, for a failure or a move: a fresh one replaces it, if any is. */
 static void cci__verbs_renew(cci__verbs_link *l, cci__verbs_handle *h) {
     struct ibv_ah *ah;
     h->made_ns = l->now_ns;
@@ -2836,8 +2832,7 @@ static void cci__verbs_read_channel(cci__verbs_link *l) {
     }
 }
 
-/* Nothing was received: time for everything else that may have come. Where somebody waits, one system call tells
- * all. */
+/* Nothing was received: time for everything else that may have come. Where somebody waits, one call tells all. */
 static void cci__verbs_look_around(cci__verbs_link *l) {
     struct epoll_event e[8];
     int i, n, set = l->waiter.holds ? l->waiter.sleeper : l->waiter.handle;
@@ -3103,8 +3098,7 @@ static int cci__verbs_start_qp(cci__verbs_link *l) {
     return !error;
 }
 
-/* A new generation of work requests: what completes of an older one is ignored. All receive buffers are to be
- * posted. */
+/* A new generation of work requests: what completes of an older one is ignored. All receive buffers are to be given. */
 static void cci__verbs_restart_rings(cci__verbs_link *l) {
     uint32_t i;
     l->epoch++;
@@ -3262,6 +3256,7 @@ static int cci__verbs_start(cci__verbs_link *l, const char *service) {
     l->port = s.best;
     l->is_up = 1;
     l->mtu = cci__verbs_mtu(&l->device, &l->port);
+    l->state.mtu = l->port.mtu;
     if (cci_random(l->key, sizeof l->key) != CCI_SUCCESS) return CCI_ERROR;
     status = l->is_beside ? (int)CCI_SUCCESS : cci__verbs_open_socket(l, service);
     if (status != CCI_SUCCESS) return status;
@@ -3933,8 +3928,8 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
     if (op->blocking) return;
     if (status == CCI_ERR_RNR && op->event.base.pub.send.connection->attribute == CCI_CONN_ATTR_RO) {
         cci__rc_conn *conn = (cci__rc_conn *)(void *)(uintptr_t)op->event.base.pub.send.connection;
-        op->is_first = !(conn->marks & CCI__RC_MARKED);
-        conn->marks |= CCI__RC_CANCELLED | CCI__RC_MARKED;
+        op->is_first = (conn->marks & (CCI__RC_CANCELLED | CCI__RC_MARKED)) == CCI__RC_CANCELLED;
+        if (op->is_first) conn->marks |= CCI__RC_MARKED; /* else the program has heard of it, or will before */
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -3971,10 +3966,8 @@ static void cci__rc_free_item(cci__rc *ep, cci__rc_item *item) {
 static void cci__rc_hurry(cci__rc *ep, cci__rc_conn *conn, uint64_t deadline_ns) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     if (!item || newest->deadline_ns <= deadline_ns) return;
-    while (item) {
+    for (; item; item = item == newest ? NULL : item->next)
         item->deadline_ns = cci__min64(item->deadline_ns, deadline_ns);
-        item = item == newest ? NULL : item->next;
-    }
     cci__rc_schedule(ep, conn);
 }
 
@@ -3996,6 +3989,15 @@ static inline void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item 
     if (!conn->unposted) conn->unposted = item;
 }
 
+/* Messages were withdrawn. When the last of them has ended, and no event tells of it, since they were sent silently or
+ * by calls that waited, or have come after all, then what is sent from now on starts afresh. */
+static CCI__RARE void cci__rc_end_withdrawal(cci__rc_conn *conn) {
+    const cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    for (; item; item = item == newest ? NULL : item->next)
+        if (item->is_done ? item->status == CCI_ERR_RNR : item->is_withdrawn) return;
+    conn->marks &= (uint8_t)~CCI__RC_CANCELLED;
+}
+
 /* Operations that are over leave the ring in the order of their calls. */
 static void cci__rc_reap(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest;
@@ -4008,6 +4010,8 @@ static void cci__rc_reap(cci__rc *ep, cci__rc_conn *conn) {
         if (oldest->op) cci__rc_complete_op(ep, oldest->op, oldest->status);
         cci__rc_free_item(ep, oldest);
     }
+    if (CCI__UNLIKELY((conn->marks & (CCI__RC_CANCELLED | CCI__RC_MARKED)) == CCI__RC_CANCELLED))
+        cci__rc_end_withdrawal(conn);
 }
 
 /* An item is over. No completion message comes of an RMA that failed. */
@@ -4032,10 +4036,8 @@ static void cci__rc_drop_atomics(cci__rc_conn *conn) {
 /* All that is pending ends with a status. Nothing of it is under way. */
 static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
-    while (item) {
+    for (; item; item = item == newest ? NULL : item->next)
         if (!item->is_done) cci__rc_end_item(conn, item, status);
-        item = item == newest ? NULL : item->next;
-    }
     cci__rc_reap(ep, conn);
 }
 
@@ -4932,8 +4934,7 @@ static int cci__rc_begin_setup(cci__rc *ep, cci__rc_conn *conn, const uint8_t *s
     return CCI_SUCCESS;
 }
 
-/* Do both sides' counts of messages agree? The peer can't have got more than was sent, nor less than was
- * acknowledged. */
+/* Do both sides' counts of messages agree? The peer can't have more than was sent, nor less than was acknowledged. */
 static int cci__rc_agrees(const cci__rc_conn *conn, uint32_t more) {
     const cci__rc_item *item = cci__rc_oldest(conn);
     for (; item && more > 0; item = item == conn->newest ? NULL : item->next)
@@ -4956,17 +4957,15 @@ static void cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t more) {
     cci__rc_reap(ep, conn);
 }
 
-/* The peer has joined this epoch: what waits may go. */
 /* What was withdrawn and the peer does not have ends. */
 static void cci__rc_end_cancelled(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
-    while (item) {
+    for (; item; item = item == newest ? NULL : item->next)
         if (item->is_withdrawn && !item->is_done) cci__rc_end_item(conn, item, CCI_ERR_RNR);
-        item = item == newest ? NULL : item->next;
-    }
     cci__rc_reap(ep, conn);
 }
 
+/* The peer has joined this epoch: what waits may go. */
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_PAIRED;
     conn->retry_ns = conn->newest ? ep->base.now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
@@ -5265,8 +5264,7 @@ static void cci__rc_begin_keepalive(cci__endpoint_t *base, cci_conn_t *conn) {
     cci__rc_schedule((cci__rc *)base, (cci__rc_conn *)(void *)conn);
 }
 
-/* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home
- * first. */
+/* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home. */
 static void cci__rc_let_go(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->phase <= CCI__RC_FRESH || ep->base.is_dead) {
         cci__rc_discard(ep, conn);
@@ -5959,8 +5957,7 @@ static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
 }
 
-/* Asks a peer that has been silent for long whether it is still there; after as long again without an answer it is
- * not. */
+/* Asks a peer that has been silent for long whether it is still there; after as long again in silence it is not. */
 static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
     uint64_t period_ns = ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS;
     cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->base.now_ns, &conn->probe_ns);
@@ -5975,14 +5972,14 @@ static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
  * tried before. */
 static int cci__rc_cancel(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    uint64_t time_ns = (uint64_t)conn->conn.send_timeout_us * 1000; /* so long again, for the peer to answer */
+    uint64_t until_ns = time_ns ? ep->base.now_ns + time_ns : CCI__NEVER;
     int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO;
     if (item->is_withdrawn || (item->kind != CCI__RC_MESSAGE_ITEM && !item->has_message)) return 0;
     while (item) {
         if (is_ordered || item->deadline_ns <= ep->base.now_ns)
             item->is_withdrawn = item->kind == CCI__RC_MESSAGE_ITEM || item->has_message;
-        if (conn->conn.send_timeout_us) /* so long again, for the peer to answer */
-            item->deadline_ns =
-                cci__max64(item->deadline_ns, ep->base.now_ns + (uint64_t)conn->conn.send_timeout_us * 1000);
+        item->deadline_ns = cci__max64(item->deadline_ns, until_ns);
         item = item == newest ? NULL : item->next;
     }
     if (is_ordered) conn->marks |= CCI__RC_CANCELLED;
@@ -6215,8 +6212,7 @@ static void cci__rc_on_event(void *user, const struct ibv_async_event *event) {
         cci__rc_hear_empty(ep, event->element.qp);
 }
 
-/* Stops all pairs, takes what the old queue still has, and destroys them: whatever was not told is under way no
- * more. */
+/* Stops all pairs, takes what the old queue still has, and destroys them: what was not told is under way no more. */
 static void cci__rc_stop_pairs(cci__rc *ep) {
     uint32_t i, turns;
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
@@ -6815,6 +6811,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
         cci__rc_free(ep);
         return status;
     }
+    CCI__TELLS(ep->base.link_state = *ep->base.info.state);
     if (fd) {
         *fd = ep->base.info.os_handle;
         cci__rc_pump(ep, 1, NULL);
@@ -7241,24 +7238,29 @@ static void cci__rc_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_caps
 #ifndef CCI_NO_STATS
 /* What there is now. */
 static void cci__rc_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *stats) {
-    const cci__rc *ep = (const cci__rc *)base;
-    uint32_t messages = cci_evq_count(&ep->received);
+    cci__rc *ep = (cci__rc *)base;
+    const cci_evq_event_t *event;
+    uint32_t i;
     stats->connections_active = ep->pairs;
-    stats->events_waiting += messages;
-    stats->recv_buffers_used = messages + base->evq.recv_out;
+    stats->events_waiting += cci_evq_count(&ep->received);
+    stats->recv_buffers_used = base->evq.recv_out;
+    for (event = ep->received.head; event; event = event->next) stats->recv_buffers_used += event->pool == CCI_EVQ_RECV;
     stats->send_buffers_used = ep->used_messages;
+    for (i = 0; i < base->conns.slab_count * CCI__CONN_SLAB; i++) { /* accepted, but the peer's pair is not ready */
+        uint32_t is_opening =
+            cci__rc_at(ep, i)->conn.state == CCI_CONN_OPEN && (cci__rc_at(ep, i)->conn.flags & CCI__RC_AWAITING) != 0;
+        stats->connections_open -= is_opening;
+        stats->connections_opening += is_opening;
+    }
 }
 
 static void cci__rc_connection_stats(cci__endpoint_t *base, const cci_conn_t *of, cci_conn_stats_t *stats) {
     const cci__rc_conn *conn = (const cci__rc_conn *)(const void *)of;
-#ifndef CCI_NO_ATOMICS
-    const cci__rc_atomics *atomics = cci__rc_atomics_of(conn);
-#endif
+    const cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     if (base->tallies.counted) cci__tally_tell(cci__tally_at(&base->tallies, of->index), stats);
-    stats->operations_pending = conn->waiting + (conn->posted - conn->retired);
-#ifndef CCI_NO_ATOMICS
-    if (atomics) stats->operations_pending += atomics->numbers.next - atomics->numbers.open;
-#endif
+    for (; item; item = item == newest ? NULL : item->next)
+        stats->operations_pending += !item->is_done && !item->has_message; /* an RMA and its message are one */
+    if (of->pub.attribute <= CCI_CONN_ATTR_UU) stats->silent_ns = cci__rc_silent_ns((const cci__rc *)base, conn);
     stats->is_active = conn->qp != NULL;
 }
 #endif
@@ -7755,6 +7757,10 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         message->op = op;
         message->is_fenced = item->kind == CCI__RC_READ_ITEM;
         cci__rc_append(ep, conn, message);
+        if (CCI__UNLIKELY(conn->marks & (CCI__RC_CANCELLED | CCI__RC_MARKED))) { /* it would come behind a gap */
+            cci__rc_end_item(conn, item, CCI_ERR_RNR);
+            cci__rc_reap(ep, conn);
+        }
     }
     CCI__STATS(if (ep->base.tallies.counted)
                    cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), call->flags, call->length));

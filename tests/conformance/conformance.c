@@ -157,12 +157,17 @@ static int count_and_drop(side_t *side, cci_event_t *event) {
 
 /* ---- a peer that is served while this thread blocks ------------------------------------------------------------------ */
 
+#define MOST_HELD 256
+
 typedef struct server {
     side_t *side;
     int is_running;
     int stop;
+    int holds; /* it keeps the messages that it gets, until it does so no more */
     int failures;
     size_t received;
+    cci_event_t *held[MOST_HELD];
+    uint32_t held_count;
 #ifndef CCI_NO_THREADS
     pthread_t thread;
 #endif
@@ -170,17 +175,29 @@ typedef struct server {
 
 static server_t server;
 
+static int hold_or_drop(side_t *side, cci_event_t *event) {
+    return server.holds && event->type == CCI_EVENT_RECV ? 0 : count_and_drop(side, event);
+}
+
 #ifndef CCI_NO_THREADS
 static void *serve_loop(void *argument) {
     (void)argument;
     while (!__atomic_load_n(&server.stop, __ATOMIC_ACQUIRE)) {
         cci_event_t *event;
+        int holds = __atomic_load_n(&server.holds, __ATOMIC_ACQUIRE);
+        while (!holds && server.held_count > 0) {
+            server.failures += cci_return_event(server.held[--server.held_count]) != CCI_SUCCESS;
+        }
         if (cci_get_event(server.side->ep, &event) != CCI_SUCCESS) {
             usleep(20);
             continue;
         }
         if (event->type == CCI_EVENT_RECV) {
             __atomic_add_fetch(&server.received, 1, __ATOMIC_RELAXED);
+            if (holds && server.held_count < MOST_HELD) {
+                server.held[server.held_count++] = event;
+                continue;
+            }
         } else if (event->type == CCI_EVENT_CONNECT_REQUEST) {
             server.failures += cci_accept(event, NULL) != CCI_SUCCESS;
         }
@@ -195,7 +212,7 @@ static void serve(side_t *side) {
     memset(&server, 0, sizeof server);
     server.side = side;
     if (on_sim) {
-        side->handler = count_and_drop;
+        side->handler = hold_or_drop;
         side->user = &server.received;
         return;
     }
@@ -206,6 +223,16 @@ static void serve(side_t *side) {
     server.is_running = pthread_create(&server.thread, NULL, serve_loop, NULL) == 0;
     assert_true(server.is_running);
 #endif
+}
+
+/* From now on the server keeps what it gets; or it lets go of it, and of what it has kept. */
+static void server_holds(int holds) {
+    cci_event_t *event;
+    __atomic_store_n(&server.holds, holds, __ATOMIC_RELEASE);
+    while (on_sim && !holds && (event = take(server.side, CCI_EVENT_RECV)) != NULL) {
+        server.received++;
+        drop(event);
+    }
 }
 
 static void stop_serving(void) {
@@ -1861,20 +1888,39 @@ TEST(connection_stats_from_now, ANYWHERE,
 TEST(endpoint_stats, ANYWHERE, "[fi_cm, DOCA properties] an endpoint tells its connections, buffers and datagrams") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     cci_endpt_stats_t before, after;
+    patience_t patience = be_patient();
     cci_event_t *event;
+    int i;
     (void)state;
     assert_int_equal(cci_get_opt(pair.b->ep, CCI_OPT_ENDPT_STATS, &before), CCI_SUCCESS);
     assert_true(before.connections_open == 1 && before.connections_opening == 0 && before.recv_buffers_used == 0);
     assert_true(!counts_packets() || (before.datagrams_received > 0 && before.bytes_received > 0));
     assert_true(!counts_packets() || (before.datagrams_sent > 0 && before.bytes_sent > 0));
     assert_true((before.system_calls > 0) == (counts_packets() && !on_sim && !on_verbs));
-    send_patiently(pair.ac, "held", 4, 1, 0);
-    event = await(pair.b, CCI_EVENT_RECV);
+    pair.b->deaf = 1;
+    for (i = 0; i < 3; i++) {
+        send_patiently(pair.ac, "held", 4, 1, 0);
+    }
+    do { /* one is taken, and the others wait */
+        elapse(long_or_short_ns(100 * MILLISECOND_NS, 5 * MILLISECOND_NS));
+        still_patient(&patience, "a message");
+    } while (cci_get_event(pair.b->ep, &event) != CCI_SUCCESS);
+    pair.b->deaf = 0;
+    assert_int_equal(event->type, CCI_EVENT_RECV);
     assert_int_equal(cci_get_opt(pair.b->ep, CCI_OPT_ENDPT_STATS, &after), CCI_SUCCESS);
-    assert_int_equal(after.recv_buffers_used, 1);
+    if (counts_packets()) { /* one buffer is a datagram's, with all of its messages */
+        assert_in_range(after.recv_buffers_used, 1, 3);
+    } else {
+        assert_int_equal(after.recv_buffers_used, 1 + after.events_waiting);
+    }
     assert_true(!counts_packets() || (after.recv_buffers_most >= 1 && after.datagrams_received > before.datagrams_received));
-    drop(event);
-    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    for (i = 0; i < 3; i++) {
+        drop(event);
+        event = i < 2 ? await(pair.b, CCI_EVENT_RECV) : NULL;
+    }
+    for (i = 0; i < 3; i++) {
+        await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    }
     assert_int_equal(cci_get_opt(pair.b->ep, CCI_OPT_ENDPT_STATS, &after), CCI_SUCCESS);
     assert_int_equal(after.recv_buffers_used, 0);
     assert_int_equal(cci_set_opt(pair.b->ep, CCI_OPT_ENDPT_STATS, &after), CCI_EINVAL);
@@ -3193,6 +3239,114 @@ TEST(rnr_status, ANYWHERE, "[4.1.4.1] RO: when the timeout expires with the rece
     connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO); /* the endpoints are as good as ever */
 }
 
+#define GUARD 64
+
+/* Registered memory with guard bytes around it. */
+typedef struct region {
+    cci_endpoint_t *endpoint;
+    uint8_t *memory;
+    uint8_t *start;
+    size_t size;
+    cci_rma_handle_t *handle;
+} region_t;
+
+static int takes_shared_memory; /* memory for RMA comes from cci_rma_alloc() */
+
+static void *need_memory(cci_endpoint_t *endpoint, size_t size) {
+    void *memory = NULL;
+    if (!takes_shared_memory) {
+        return need(size);
+    }
+    assert_int_equal(cci_rma_alloc(endpoint, size, &memory), CCI_SUCCESS);
+    return memory;
+}
+
+static region_t make_region(cci_endpoint_t *endpoint, size_t size, int flags) {
+    region_t region;
+    region.endpoint = endpoint;
+    region.size = size;
+    region.memory = (uint8_t *)need_memory(endpoint, size + 2 * GUARD);
+    region.start = region.memory + GUARD;
+    region.handle = NULL;
+    memset(region.memory, 0xa5, size + 2 * GUARD);
+    assert_int_equal(cci_rma_register(endpoint, region.start, size, flags, &region.handle), CCI_SUCCESS);
+    assert_non_null(region.handle);
+    return region;
+}
+
+static void free_region(region_t *region) {
+    if (region->handle != NULL) {
+        assert_int_equal(cci_rma_deregister(region->endpoint, region->handle), CCI_SUCCESS);
+    }
+    if (takes_shared_memory) {
+        assert_int_equal(cci_rma_free(region->endpoint, region->memory), CCI_SUCCESS);
+    } else {
+        free(region->memory);
+    }
+}
+
+/* Sends to a peer whose program holds all its buffers until one ends with CCI_ERR_RNR, or all are sent. */
+static int send_to_full(const pair_t *pair, const uint8_t *bytes, uint32_t count, int flags) {
+    int status = CCI_SUCCESS;
+    uint32_t tries = 0;
+    while (count > 0 && tries < 1000) {
+        status = cci_send(pair->ac, bytes, pair->ac->max_send_size, NULL, flags);
+        if (status == CCI_ENOBUFS) {
+            poll_all();
+            tries++;
+            continue;
+        }
+        if (status != CCI_SUCCESS) {
+            return status;
+        }
+        count--;
+    }
+    return CCI_SUCCESS;
+}
+
+/* Nobody hears of the end of a message that was sent silently, and the call that waits for one tells it itself: what is sent after
+ * that is as good as ever. */
+static void refuse_without_events(int flags) {
+    side_t *a = side_open(), *b = side_open();
+    const uint64_t timeout_us = long_or_short_us(5000000, 1500000);
+    cci_event_t *event;
+    uint32_t round;
+    uint8_t *bytes;
+    pair_t pair;
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 16);
+    pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    bytes = (uint8_t *)need(pair.ac->max_send_size);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, (uint32_t)timeout_us);
+    serve(b);
+    for (round = 0; round < 2; round++) {
+        int status;
+        server_holds(1);
+        status = send_to_full(&pair, bytes, is_rc ? 3000 : 300, flags);
+        assert_int_equal(status, flags & CCI_FLAG_BLOCKING ? CCI_ERR_RNR : CCI_SUCCESS);
+        elapse(flags & CCI_FLAG_BLOCKING ? 0 : 2500 * timeout_us); /* two and a half time-outs */
+        server_holds(0);
+        assert_int_equal(cci_send(pair.ac, "afresh", 6, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
+        assert_int_equal(cci_send(pair.ac, "afresh", 6, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
+    }
+    stop_serving();
+    elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+    while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
+        drop(event); /* came since the server stopped */
+    }
+    round_trip(&pair);
+    free(bytes);
+}
+
+TEST(rnr_blocking, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] RO: a call that waits returns CCI_ERR_RNR; when the receiver is ready again, the next succeeds") {
+    (void)state;
+    refuse_without_events(CCI_FLAG_BLOCKING);
+}
+
+TEST(rnr_silent, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] RO: silent messages that find the receiver not ready break nothing, and later ones arrive") {
+    (void)state;
+    refuse_without_events(CCI_FLAG_SILENT);
+}
+
 /* Numbered messages to a peer whose program holds all its receive buffers for longer than the send time-out. */
 typedef struct refused {
     uint8_t status[16000], arrived[16000]; /* status + 1 of each message, 0: not completed yet */
@@ -3200,6 +3354,7 @@ typedef struct refused {
     uint32_t none_before; /* ordered: what was issued up to the first event with RNR ends likewise */
     int holds;            /* the receiver keeps what comes */
     int is_lost;          /* the connection broke */
+    region_t memory[2];   /* the sender's and the receiver's */
 } refused_t;
 
 static int refused_handler(side_t *side, cci_event_t *event) {
@@ -3257,14 +3412,22 @@ static void send_refused(refused_t *r, const pair_t *pair, uint32_t count) {
     free(bytes);
 }
 
+/* A message, or one that completes an RMA. */
+static void send_either(refused_t *r, const pair_t *pair) {
+    int status = r->sent % 3 != 1 ? cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0)
+                                  : cci_rma(pair->ac, &r->sent, sizeof r->sent, r->memory[0].handle, 0, r->memory[1].handle, 0, 8,
+                                            as_context(r->sent), CCI_FLAG_WRITE);
+    r->sent += status == CCI_SUCCESS;
+}
+
 /* Goes on sending while it takes events slowly: those of another connection wait in front. */
 static void send_on(refused_t *r, const pair_t *pair, cci_connection_t *other) {
     uint32_t failed = r->failed, most = r->sent + 1500, waiting = 0, i;
     patience_t patience = be_patient();
     while (r->failed < failed + 20 && !r->is_lost) {
         cci_event_t *event;
-        if (r->sent < most && cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
-            r->sent++;
+        if (r->sent < most) {
+            send_either(r, pair);
         }
         for (i = 0; i < 2 && waiting < 100; i++) {
             waiting += cci_send(other, "x", 1, NULL, 0) == CCI_SUCCESS;
@@ -3274,9 +3437,7 @@ static void send_on(refused_t *r, const pair_t *pair, cci_connection_t *other) {
             (void)refused_handler(pair->a, event);
         }
         for (i = 0; i < 2 && r->sent < most; i++) {
-            if (cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
-                r->sent++;
-            }
+            send_either(r, pair);
         }
         pair->a->deaf = 1;
         if (on_sim) {
@@ -3316,6 +3477,8 @@ static int held_until_refused(cci_conn_attribute_t attribute, uint32_t timeout_u
     pair = connect_sides(a, b, attribute);
     other = connect_sides(a, b, CCI_CONN_ATTR_UU).ac;
     set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, timeout_us);
+    r.memory[0] = make_region(a->ep, 64, 0);
+    r.memory[1] = make_region(b->ep, 64, CCI_FLAG_READ | CCI_FLAG_WRITE);
     a->user = b->user = &r;
     a->handler = b->handler = refused_handler;
     for (round = 0; round < 3 && !r.is_lost; round++) {
@@ -3349,6 +3512,8 @@ static int held_until_refused(cci_conn_attribute_t attribute, uint32_t timeout_u
     if (!r.is_lost) {
         round_trip(&pair);
     }
+    free_region(&r.memory[0]);
+    free_region(&r.memory[1]);
     side_close(a);
     side_close(b);
     side_count -= 2;
@@ -3765,52 +3930,6 @@ TEST(fair_ru, ANYWHERE, "RU: events of one connection, however many, don't keep 
 /* ==================================================================================================================
  * Remote memory access
  * ================================================================================================================== */
-
-#define GUARD 64
-
-/* Registered memory with guard bytes around it. */
-typedef struct region {
-    cci_endpoint_t *endpoint;
-    uint8_t *memory;
-    uint8_t *start;
-    size_t size;
-    cci_rma_handle_t *handle;
-} region_t;
-
-static int takes_shared_memory; /* memory for RMA comes from cci_rma_alloc() */
-
-static void *need_memory(cci_endpoint_t *endpoint, size_t size) {
-    void *memory = NULL;
-    if (!takes_shared_memory) {
-        return need(size);
-    }
-    assert_int_equal(cci_rma_alloc(endpoint, size, &memory), CCI_SUCCESS);
-    return memory;
-}
-
-static region_t make_region(cci_endpoint_t *endpoint, size_t size, int flags) {
-    region_t region;
-    region.endpoint = endpoint;
-    region.size = size;
-    region.memory = (uint8_t *)need_memory(endpoint, size + 2 * GUARD);
-    region.start = region.memory + GUARD;
-    region.handle = NULL;
-    memset(region.memory, 0xa5, size + 2 * GUARD);
-    assert_int_equal(cci_rma_register(endpoint, region.start, size, flags, &region.handle), CCI_SUCCESS);
-    assert_non_null(region.handle);
-    return region;
-}
-
-static void free_region(region_t *region) {
-    if (region->handle != NULL) {
-        assert_int_equal(cci_rma_deregister(region->endpoint, region->handle), CCI_SUCCESS);
-    }
-    if (takes_shared_memory) {
-        assert_int_equal(cci_rma_free(region->endpoint, region->memory), CCI_SUCCESS);
-    } else {
-        free(region->memory);
-    }
-}
 
 static int all_bytes_are(const uint8_t *bytes, size_t count, uint8_t value) {
     size_t i;

@@ -1505,13 +1505,14 @@ static void port_news(void **state) {
         assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &left_fd), CCI_SUCCESS);
         assert_int_equal(cci_set_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
         right = NULL;
-        fake_event(0, IBV_EVENT_LID_CHANGE); /* it looks: all is as it was */
         fake.port_state[0] = IBV_PORT_DOWN;
         fake_event(0, IBV_EVENT_PORT_ERR);
         cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
         is_news(CCI_STATUS_DEVICE_DOWN, 0);
         fake.port_state[0] = IBV_PORT_ACTIVE;
+        fake.mtu = IBV_MTU_2048;
         fake_event(0, IBV_EVENT_PORT_ACTIVE);
+        is_news(CCI_STATUS_MTU_CHANGED, 2048); /* the first one, too */
         is_news(CCI_STATUS_DEVICE_UP, 0);
         fake_set_gid(0, 1, "::");
         fake_event(0, IBV_EVENT_GID_CHANGE);
@@ -3519,6 +3520,114 @@ static void talk(cci_connection_t *l, cci_connection_t *r, uint32_t count) {
     }
 }
 
+static cci_conn_stats_t rc_stats_of(cci_connection_t *connection) {
+    cci_conn_stats_t stats;
+    assert_int_equal(cci_get_opt(connection, CCI_OPT_CONN_STATS, &stats), CCI_SUCCESS);
+    return stats;
+}
+
+static cci_endpt_stats_t rc_stats_at(cci_endpoint_t *endpoint) {
+    cci_endpt_stats_t stats;
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_STATS, &stats), CCI_SUCCESS);
+    return stats;
+}
+
+/* What is pending is told while it is under way, while it waits, when the connection is at its end; and the silence of a peer. */
+static void rc_counts_pending(void **state) {
+    uint32_t i, kinds[] = {CCI_FLAG_SILENT, 0};
+    uint64_t began_ns;
+    (void)state;
+    ends_begin("recv_buf_count = 8", CCI_CONN_ATTR_RO);
+    assert_int_equal(rc_stats_of(rc_side[0].newest).operations_pending, 0);
+    for (i = 1; i <= 100; i++) {
+        assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, (int)kinds[i & 1]), CCI_SUCCESS);
+        assert_int_equal(rc_stats_of(rc_side[0].newest).operations_pending, i);
+    }
+    began_ns = now_ns();
+    while (now_ns() - began_ns < SECOND_NS / 5) {
+        rc_look(0);
+    }
+    assert_in_range(rc_stats_of(rc_side[0].newest).operations_pending, 90, 100); /* the peer has made no call */
+    assert_in_range(rc_stats_of(rc_side[0].newest).silent_ns, SECOND_NS / 10, 60 * SECOND_NS);
+    ENDS_AWAIT(rc_side[1].got == 100 && rc_stats_of(rc_side[0].newest).operations_pending == 0);
+    assert_true(rc_stats_of(rc_side[0].newest).silent_ns < 10 * SECOND_NS);
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, 0), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].closed == 1);
+    assert_int_equal(rc_stats_of(rc_side[0].newest).operations_pending, 0);
+    finalize();
+}
+
+/* Messages hold receive buffers, and no other event does; a client's connection is opening until its program may use it. */
+static void rc_counts_buffers(void **state) {
+    cci_event_t *event;
+    int device;
+    (void)state;
+    ends_begin("setups = 1", CCI_CONN_ATTR_RO);
+    for (device = 0; device < 2; device++) { /* the client waits for the adapter, or for the peer's */
+        cci_endpt_stats_t stats;
+        hold_pairs(device, 1);
+        ends_connect(CCI_CONN_ATTR_RO);
+        ENDS_AWAIT(pairs_in_making() > 0);
+        stats = rc_stats_at(left);
+        assert_true(stats.connections_open == 1u + (uint32_t)device && stats.connections_opening == 1);
+        hold_pairs(device, 0);
+        ENDS_AWAIT(rc_side[0].opened == 2u + (uint32_t)device && rc_side[1].opened == 2u + (uint32_t)device);
+        stats = rc_stats_at(left);
+        assert_true(stats.connections_open == 2u + (uint32_t)device && stats.connections_opening == 0);
+    }
+    assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+    while (rc_stats_at(left).events_waiting == 0) {
+        rc_look(1);
+        cci__rc_lock(rc_of(0));
+        cci__rc_pump(rc_of(0), 1, NULL);
+        cci__rc_unlock(rc_of(0));
+    }
+    assert_int_equal(rc_stats_at(left).recv_buffers_used, 0);
+    assert_int_equal(cci_get_event(left, &event), CCI_SUCCESS);
+    assert_int_equal(event->type, CCI_EVENT_DISCONNECT);
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    finalize();
+}
+
+/* [4.1.4.1] An RMA with a message that is asked for when earlier messages have ended with CCI_ERR_RNR, but the program has not heard
+ * of it yet, ends likewise, and its message does not come. */
+static void rc_rma_behind_gap(void **state) {
+    uint64_t memory[2], began_ns = 0;
+    cci_rma_handle_t *handles[2];
+    uint32_t i, taken, timeout_us = 300000;
+    (void)state;
+    ends_begin("recv_buf_count = 8", CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(left, &memory[0], 8, 0, &handles[0]), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(right, &memory[1], 8, CCI_FLAG_WRITE, &handles[1]), CCI_SUCCESS);
+    assert_int_equal(cci_set_opt(rc_side[0].newest, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    holds_messages = 1;
+    for (i = 0; i < 40; i++) {
+        assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, 0), CCI_SUCCESS);
+    }
+    began_ns = now_ns();
+    while (!(((cci__rc_conn *)(void *)rc_side[0].newest)->marks & CCI__RC_MARKED)) {
+        rc_look(1);
+        cci__rc_lock(rc_of(0));
+        cci__rc_pump(rc_of(0), 1, NULL);
+        cci__rc_unlock(rc_of(0));
+        assert_true(now_ns() - began_ns < 60 * SECOND_NS);
+    }
+    holds_messages = 0;
+    taken = rc_side[1].got;
+    for (i = 0; i < taken; i++) {
+        assert_int_equal(cci_return_event(rc_side[1].held[i]), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_rma(rc_side[0].newest, "gap", 3, handles[0], 0, handles[1], 0, 8, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].done + rc_side[0].failed == 41);
+    assert_true(rc_side[0].done == taken && rc_side[1].got == taken && rc_side[0].status == CCI_ERR_RNR);
+    assert_int_equal(cci_rma(rc_side[0].newest, "new", 3, handles[0], 0, handles[1], 0, 8, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].done == taken + 1 && rc_side[1].got == taken + 1);
+    finalize();
+}
+
 /* While an adapter takes its time to make queue pairs, other connections go on; so many are made at once, the others wait. */
 static void rc_setups_apart(void **state) {
     cci_connection_t *l, *r;
@@ -4350,6 +4459,9 @@ int main(int argc, char **argv) {
         TEST(rc_refuses, "mode = rc: flags that a call does not know are refused; hooks for encryption are not used, and the log says so"),
         TEST(rc_answer_data, "mode = rc: data with an accept or a reject reaches the client, whatever is lost"),
         TEST(rc_answer_limit, "mode = rc: ... and a bounded number of answers is kept, where CCI_ENOBUFS changes nothing"),
+        TEST(rc_counts_pending, "mode = rc: what is pending is told, wherever it waits, and how long the peer has been silent"),
+        TEST(rc_counts_buffers, "mode = rc: messages alone hold receive buffers; a connection that is not ready is opening"),
+        TEST(rc_rma_behind_gap, "mode = rc: an RMA whose message would come behind a gap that the program has not heard of is refused too"),
         TEST(rc_mask, "mode = rc: the event about a connection's end comes if it is asked for"),
         TEST(rc_peer_closes, "mode = rc: what is pending ends when the peer closes, and CLOSE is repeated until it is heard"),
         TEST(rc_messages_before_end, "mode = rc: what was sent before a connection's end comes before it"),
