@@ -155,19 +155,11 @@ static void take_event(flow_t *flow, int side, cci_event_t *event) {
     must(cci_return_event(event), "cci_return_event");
 }
 
-/* A program that polls: it has nothing to do when four polls in a row brought nothing. */
+/* A program that was woken, or whose time has come, takes all events that there are. */
 static void poll_end(flow_t *flow, int side) {
-    int empty = 0;
-    while (empty < 4) {
-        cci_event_t *event;
-        int status = cci_get_event(flow->end[side], &event);
-        if (status == CCI_SUCCESS) {
-            empty = 0;
-            take_event(flow, side, event);
-        } else {
-            empty++;
-        }
-    }
+    cci_event_t *event;
+    while (cci_get_event(flow->end[side], &event) == CCI_SUCCESS)
+        take_event(flow, side, event);
 }
 
 static void open_flow(const measurement_t *m) {
