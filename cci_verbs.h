@@ -1808,7 +1808,7 @@ static cci__verbs_handle *cci__verbs_evict(cci__verbs_link *l, cci__verbs_handle
     return victim;
 }
 
-/* The Ethernet address behind it may have changed, for a failure or a move: a fresh one replaces it, if any is. */
+/* The Ethernet address behind it may have changed, by failure or move: a fresh one replaces it, if there is one. */
 static void cci__verbs_renew(cci__verbs_link *l, cci__verbs_handle *h) {
     struct ibv_ah *ah;
     h->made_ns = l->now_ns;
@@ -3098,7 +3098,7 @@ static int cci__verbs_start_qp(cci__verbs_link *l) {
     return !error;
 }
 
-/* A new generation of work requests: what completes of an older one is ignored. All receive buffers are to be given. */
+/* A new generation of work requests: what completes of an older one is ignored. All receive buffers must be posted. */
 static void cci__verbs_restart_rings(cci__verbs_link *l) {
     uint32_t i;
     l->epoch++;

@@ -242,6 +242,53 @@ static void only_what_the_peer_took_before_is_a_success(void **state) {
     }
 }
 
+/* Lets time pass until the sender gives its messages up, without giving its program an event. */
+static void await_giving_up(const pair_t *pair) {
+    patience_t patience = be_patient();
+    while (!((cci__sisci_conn *)(void *)(uintptr_t)pair->ac)->unready) {
+        elapse(MILLISECOND_NS);
+        cci__sisci_lock(inside(pair->a->ep));
+        inside(pair->a->ep)->base.now_ns = test_now_ns();
+        (void)cci__sisci_pump(inside(pair->a->ep));
+        cci__sisci_timers(inside(pair->a->ep));
+        cci__sisci_unlock(inside(pair->a->ep));
+        still_patient(&patience, "the send time-out");
+    }
+}
+
+/* The sender gave messages up, since the peer had no buffers for them; the peer dropped them, said so, and went. */
+static void what_the_peer_dropped_before_it_went_is_no_success(void **state) {
+    uint32_t buffers = 16, got, done = 0, undone = 0;
+    cci_event_t *event;
+    pair_t pair;
+    unsigned int i;
+    (void)state;
+    pair = open_asking_pair(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_set_opt(pair.b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &buffers), CCI_SUCCESS);
+    set_timeout(pair.ac, 100000);
+    pair.a->deaf = 1;
+    for (i = 0; i < PENDING; i++) {
+        send_patiently(pair.ac, "lose", 4, i, 0);
+    }
+    elapse(5 * MILLISECOND_NS); /* the peer's program holds what it has buffers for */
+    got = count_of(pair.b, CCI_EVENT_RECV);
+    TRUE(got > 0 && got < PENDING);
+    await_giving_up(&pair);
+    elapse(5 * MILLISECOND_NS); /* the peer drops the others */
+    TRUE(count_of(pair.b, CCI_EVENT_RECV) == got);
+    side_close(pair.b);
+    pair.b->ep = NULL;
+    pair.a->deaf = 0;
+    while (done + undone < PENDING) {
+        event = await(pair.a, CCI_EVENT_SEND);
+        *(event->send.status == CCI_SUCCESS ? &done : &undone) += 1;
+        drop(event);
+    }
+    assert_int_equal(done, got);
+    side_close(pair.a);
+    side_count = 0;
+}
+
 /* Takes 2,000 messages with 16 buffers, and looks for the end behind them. */
 static void expect_messages_then_end(const pair_t *pair, unsigned int count, cci_status_t status) {
     unsigned int i;
@@ -660,6 +707,7 @@ int main(void) {
         END_TEST(what_is_pending_ends_at_once_though_the_peer_does_nothing_more),
         END_TEST(what_waits_for_room_ends_too),
         END_TEST(only_what_the_peer_took_before_is_a_success),
+        END_TEST(what_the_peer_dropped_before_it_went_is_no_success),
         END_TEST(what_was_sent_before_comes_before_the_end),
         END_TEST(a_sleeper_is_woken_for_the_end),
         END_TEST(a_process_that_ends_is_told_apart_from_one_that_is_killed_or_stopped),
