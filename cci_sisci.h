@@ -10284,7 +10284,7 @@ static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__
     cci__sisci_item *item;
     for (item = link->items; item; item = item->next) {
         if (!item->op && !cci__sisci_is_dead(item) && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
-            late->status = cci__sisci_late_status(ep, link, item->conn, !item->is_rma);
+            late->status = cci__sisci_late_status(ep, link, item->conn, item->has_message);
             if (late->status == CCI_ETIMEDOUT) return 1;
             item->deadline_ns = cci__sisci_new_deadline(ep, item->conn); /* as those in the ring: see below */
         }
