@@ -271,7 +271,7 @@ static void what_the_peer_dropped_before_it_went_is_no_success(void **state) {
         send_patiently(pair.ac, "lose", 4, i, 0);
     }
     elapse(5 * MILLISECOND_NS); /* the peer's program holds what it has buffers for */
-    got = count_of(pair.b, CCI_EVENT_RECV);
+    got = (uint32_t)count_of(pair.b, CCI_EVENT_RECV);
     TRUE(got > 0 && got < PENDING);
     await_giving_up(&pair);
     elapse(5 * MILLISECOND_NS); /* the peer drops the others */
