@@ -206,9 +206,9 @@
  *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
  *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
  *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
- *   Of the statistics (cci_endpt_stats_t, cci_conn_stats_t) an endpoint tells its connections, waiting events,
- * receive buffers in use and requests refused, and a connection its messages and RMAs with their bytes, where
- * CCI_OPT_ENDPT_CONN_STATS is 1. RMAs of the peer are not counted: most need nothing of this process. No packets.
+ *   Of the statistics (cci_endpt_stats_t, cci_conn_stats_t) an endpoint tells its connections, waiting events, receive
+ * buffers in use and requests refused, a connection its messages, RMAs and their bytes, if CCI_OPT_ENDPT_CONN_STATS is
+ * 1. RMAs of the peer are not counted: most need nothing of this process. There are no packets.
  *   Of CCI_EVENT_STATUS an endpoint on an adapter has paths that are suspended (SCI_CB_NOT_OPERATIONAL) and resumed
  * (SCI_CB_OPERATIONAL), and nothing else. In the shared memory of this host none ever comes.
  *   A server whose program has 1,024 requests that it has not returned, or that has no receive buffer or memory for
@@ -2822,7 +2822,7 @@ static void cci__sci_disconnect(cci__sci_remote *r) {
     r->fd = -1;
 }
 
-/* Asks the successor, or becomes it: CCI__SCI_ERR_BUSY if there is none yet, CCI__SCI_ERR_NOT_CONNECTED: never. */
+/* Asks the successor, or becomes it. CCI__SCI_ERR_BUSY: there is none yet; CCI__SCI_ERR_NOT_CONNECTED: nor ever. */
 static cci__sci_error_t cci__sci_rejoin(cci__sci_remote *r) {
     cci__sci_error_t status = cci__sci_ask(r);
     if (status != CCI__SCI_ERR_NO_SUCH_SEGMENT) return status;
@@ -6077,7 +6077,7 @@ typedef struct cci__sisci_op {
     uint8_t done;                 /* blocking: it is over */
     uint8_t is_first_rnr;         /* its completion is the first of its connection that reports CCI_ERR_RNR */
     uint8_t is_cancelled;         /* the peer was asked not to deliver it */
-    uint8_t is_renewed;           /* no message: it got more time, since it was behind one that found no buffer */
+    uint8_t is_renewed;           /* it got more time, since it was behind a message that found no buffer */
 } cci__sisci_op;
 
 /* What waits for the ring: a message, an RMA, or an RMA with its message. */
@@ -7333,7 +7333,7 @@ static int cci__sisci_is_dead(const cci__sisci_item *item) {
  *   Invariant: acknowledged <= head <= acknowledged + lines of the ring, counted modulo 2^32.
  * ================================================================================================================== */
 
-/* The peer says that it has consumed so much; what is older than what we know comes from a word that stays so. */
+/* The peer has consumed so much; what is older than what we know comes from a word that it need not store again. */
 static void cci__sisci_note_ack(cci__sisci_link *link, uint32_t consumed) {
     if ((int32_t)(consumed - link->out.acknowledged) <= 0) return;
     if (consumed - link->out.acknowledged > link->out.head - link->out.acknowledged) {

@@ -7238,7 +7238,7 @@ static void cci__rc_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_caps
 #ifndef CCI_NO_STATS
 /* What there is now. */
 static void cci__rc_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *stats) {
-    cci__rc *ep = (cci__rc *)base;
+    const cci__rc *ep = (const cci__rc *)base;
     const cci_evq_event_t *event;
     uint32_t i;
     stats->connections_active = ep->pairs;
@@ -7247,8 +7247,8 @@ static void cci__rc_endpoint_stats(cci__endpoint_t *base, cci_endpt_stats_t *sta
     for (event = ep->received.head; event; event = event->next) stats->recv_buffers_used += event->pool == CCI_EVQ_RECV;
     stats->send_buffers_used = ep->used_messages;
     for (i = 0; i < base->conns.slab_count * CCI__CONN_SLAB; i++) { /* accepted, but the peer's pair is not ready */
-        uint32_t is_opening =
-            cci__rc_at(ep, i)->conn.state == CCI_CONN_OPEN && (cci__rc_at(ep, i)->conn.flags & CCI__RC_AWAITING) != 0;
+        const cci_conn_t *conn = cci_conn_at(&base->conns, i);
+        uint32_t is_opening = conn->state == CCI_CONN_OPEN && (conn->flags & CCI__RC_AWAITING) != 0;
         stats->connections_open -= is_opening;
         stats->connections_opening += is_opening;
     }
@@ -7454,7 +7454,7 @@ static void cci__rc_stop_borrowing(cci__rc *ep, uint32_t region) {
 
 /* May a message be posted at once? Nothing waits before it, and the hardware has little to do. */
 static inline int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
-    return conn->phase == CCI__RC_PAIRED && !(conn->marks & (CCI__RC_CANCELLED | CCI__RC_MARKED)) && !conn->unposted &&
+    return conn->phase == CCI__RC_PAIRED && !(conn->marks & CCI__RC_CANCELLED) && !conn->unposted &&
            conn->posted - conn->retired < CCI__RC_AT_ONCE && ep->under_way < ep->sends;
 }
 
@@ -7477,6 +7477,13 @@ static inline void cci__rc_send_inline(cci__rc *ep, cci__rc_conn *conn, cci__rc_
     memcpy(item->data, bytes, (size_t)item->of.work.length);
 }
 
+/* What is before it has ended with CCI_ERR_RNR, and the program does not know that yet: it ends so too. */
+static inline void cci__rc_keep_gap(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
+    if (CCI__LIKELY(!(conn->marks & CCI__RC_CANCELLED))) return;
+    cci__rc_end_item(conn, item, CCI_ERR_RNR);
+    cci__rc_reap(ep, conn);
+}
+
 static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                  uint32_t length, cci__rc_op *op, int flags) {
     cci__rc_item *item = cci__rc_new_item(ep, conn, length);
@@ -7494,12 +7501,7 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
         item->is_wake = (flags & CCI_FLAG_WAKE) != 0;
         item->is_fenced = (flags & CCI_FLAG_FENCE) != 0; /* the pair delivers it behind all writes, and now reads too */
         cci__rc_append(ep, conn, item);
-        /* what is before it has ended so, and the program does not know it yet */
-        if (CCI__UNLIKELY(conn->marks & (CCI__RC_CANCELLED | CCI__RC_MARKED))) {
-            item->is_done = 1;
-            item->status = CCI_ERR_RNR;
-            cci__rc_reap(ep, conn);
-        }
+        cci__rc_keep_gap(ep, conn, item);
         cci__rc_issued(ep, conn, 0);
     }
     return flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
@@ -7757,10 +7759,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         message->op = op;
         message->is_fenced = item->kind == CCI__RC_READ_ITEM;
         cci__rc_append(ep, conn, message);
-        if (CCI__UNLIKELY(conn->marks & (CCI__RC_CANCELLED | CCI__RC_MARKED))) { /* it would come behind a gap */
-            cci__rc_end_item(conn, item, CCI_ERR_RNR);
-            cci__rc_reap(ep, conn);
-        }
+        cci__rc_keep_gap(ep, conn, item);
     }
     CCI__STATS(if (ep->base.tallies.counted)
                    cci__tally_rma(cci__tally_at(&ep->base.tallies, conn->conn.index), call->flags, call->length));

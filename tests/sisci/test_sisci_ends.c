@@ -242,16 +242,19 @@ static void only_what_the_peer_took_before_is_a_success(void **state) {
     }
 }
 
+/* Takes what has come, but gives no event to the program. */
+static void pump(const side_t *side) {
+    cci__sisci_lock(inside(side->ep));
+    (void)cci__sisci_pump(inside(side->ep));
+    cci__sisci_unlock(inside(side->ep));
+}
+
 /* Lets time pass until the sender gives its messages up, without giving its program an event. */
 static void await_giving_up(const pair_t *pair) {
     patience_t patience = be_patient();
     while (!((cci__sisci_conn *)(void *)(uintptr_t)pair->ac)->unready) {
         elapse(MILLISECOND_NS);
-        cci__sisci_lock(inside(pair->a->ep));
-        inside(pair->a->ep)->base.now_ns = test_now_ns();
-        (void)cci__sisci_pump(inside(pair->a->ep));
-        cci__sisci_timers(inside(pair->a->ep));
-        cci__sisci_unlock(inside(pair->a->ep));
+        pump(pair->a);
         still_patient(&patience, "the send time-out");
     }
 }
@@ -569,13 +572,6 @@ static uint64_t cpu_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
-/* Takes what has come, but gives no event to the program. */
-static void pump(const side_t *side) {
-    cci__sisci_lock(inside(side->ep));
-    (void)cci__sisci_pump(inside(side->ep));
-    cci__sisci_unlock(inside(side->ep));
 }
 
 static void connect_many(side_t *client, side_t *server, cci_connection_t **mine, cci_connection_t **its, uint32_t count) {

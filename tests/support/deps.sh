@@ -23,7 +23,7 @@ windows='gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine'
 # WebAssembly: the C library of WASI and its compiler's, and Emscripten, 110 MB; left out likewise. Node runs what they make.
 web='wasi-libc libclang-rt-14-dev-wasm32 lld nodejs emscripten'
 # An event loop, and a faster Python for what looks at a million packets, left out likewise.
-loops='libuv1-dev pypy3'
+others='libuv1-dev pypy3'
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
 
 # zig, a compiler that brings the headers and libraries of macOS, FreeBSD, OpenBSD, NetBSD and old C libraries: 400 MB in build/zig.
@@ -57,13 +57,13 @@ for package in $packages; do
     [ "$state" = installed ] || missing="$missing $package"
 done
 extra=
-for package in $firmware $arm64 $windows $web $loops; do
+for package in $firmware $arm64 $windows $web $others; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || extra="$extra $package"
 done
 if [ -z "$missing$extra" ]; then
     get_zig
-    echo "deps: everything is installed ($packages $firmware $arm64 $windows $web $loops)"
+    echo "deps: everything is installed ($packages $firmware $arm64 $windows $web $others)"
     exit 0
 fi
 
