@@ -647,8 +647,7 @@ typedef CCI_CONST struct cci_device {
     } pci; /* all 0xffffffff if it is not on a PCI bus or not known                   */
 } cci_device_t;
 
-/* A file descriptor, for select, poll and epoll; on Windows a socket, for select and WSAPoll. Never read from or write
- * to it. */
+/* A file descriptor, for select, poll and epoll; on Windows a socket, for select, WSAPoll. Never read or write it. */
 typedef int cci_os_handle_t;
 
 /* An endpoint. [5.4] */
@@ -749,8 +748,7 @@ typedef struct cci_event_endpoint_device_failed {
 
 /* Beyond CCI 0.3.0: comes once for each connection, if CCI_OPT_ENDPT_EVENT_MASK has the bit 1u <<
  * CCI_EVENT_DISCONNECT, after the connection's last RECV event and after everything pending on it has completed. The
- * program still calls cci_disconnect() to give the connection back. It does not come after the program's own
- * cci_disconnect(). */
+ * program still calls cci_disconnect() to give the connection back. It does not come after the program's own call. */
 typedef struct cci_event_disconnect {
     cci_event_type_t type;
     /* CCI_SUCCESS: the peer closed it in order; CCI_ERR_DISCONNECTED: the peer has forgotten it, it was restarted;
@@ -828,8 +826,7 @@ typedef enum cci_opt_name {
     CCI_OPT_ENDPT_STATS, /* cci_endpt_stats_t, get                                                                  */
     CCI_OPT_CONN_STATS,  /* cci_conn_stats_t, get                                                                   */
     /* uint32_t, get and set: 1 begins, with all at 0, to count for each connection what the first part of
-     * cci_conn_stats_t tells; 0, the default, ends it. Takes about 150 bytes for each connection. CCI_ERANGE: another
-     * value. CCI_ENOMEM */
+     * cci_conn_stats_t tells; 0, the default, ends it. 150 bytes a connection. CCI_ERANGE: another value. CCI_ENOMEM */
     CCI_OPT_ENDPT_CONN_STATS,
     /* cci_os_handle_t, get: a second descriptor, for whoever sends; see cci_arm_os_handle(). It belongs to the
      * endpoint; the first call makes it. CCI_EINVAL: the endpoint has no OS handle. CCI_ERR_NOT_IMPLEMENTED: there are
@@ -951,12 +948,10 @@ typedef CCI_CONST struct cci_rma_handle { uint64_t stuff[4]; } cci_rma_handle_t;
  * begins anew (see FORK in >>manual). `*caps` becomes a set of CCI_CAPS_.
  * CCI_EINVAL: caps is NULL, the ABI version is neither 1 nor 2, or flags is not 0. CCI_ERR_NOT_FOUND: no transport was
  * included or registered, or the file that CCI_CONFIG names does not exist. CCI_ERROR: the configuration has an
- * error or can't be read (the log names the file, and the line or the reason). CCI_ENOMEM: also when no more files
- * can be open. */
+ * error or can't be read (the log names file, and line or reason). CCI_ENOMEM: also when no more files can be open. */
 CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps);
 
-/* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. CCI_ERROR when there was
- * no cci_init(). */
+/* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. CCI_ERROR without one. */
 CCI_API int cci_finalize(void);
 
 /* The text of a status, NULL if it is none. The endpoint may be NULL. */
@@ -1013,8 +1008,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint);
  * CCI_EINVAL: the event is not a request, or was accepted or rejected already. */
 CCI_API int cci_accept(cci_event_t *conn_req, const void *context);
 
-/* Rejects a request; the client gets CCI_ECONNREFUSED. The request event must still be returned. CCI_EINVAL
- * likewise. */
+/* Rejects a request; the client gets CCI_ECONNREFUSED. The event must still be returned. CCI_EINVAL as above. */
 CCI_API int cci_reject(cci_event_t *conn_req);
 
 /* Beyond CCI 0.3.0: the same, with up to CCI_CONN_REQ_LEN bytes for the client, which are copied. They stand in its
@@ -1109,8 +1103,7 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
 /* Registers memory. Registrations may overlap. flags: what peers may do (CCI_FLAG_READ, CCI_FLAG_WRITE), 0 for local
  * use. The handle belongs to the library and stays valid until it is deregistered. CCI_EINVAL: a pointer is NULL or
  * the length is 0, the range passes the end of the address space, or flags has a bit that is no CCI_FLAG_. CCI_ENOBUFS:
- * too many registrations.
- * CCI_ENOMEM. */
+ * too many registrations. CCI_ENOMEM. */
 CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
                              cci_rma_handle_t **rma_handle);
 
@@ -1226,14 +1219,12 @@ typedef struct cci_seal {
 #define CCI_LOG_INFO 2
 #define CCI_LOG_DEBUG 3
 
-/* What cci_setup() takes. Zero means the documented default; the pointers must stay valid until the last
- * cci_finalize(). */
+/* What cci_setup() takes. Zero means the default; the pointers must stay valid until the last cci_finalize(). */
 typedef struct cci_setup_hooks {
     void *(*alloc)(void *user, size_t size);    /* memory aligned for any type, or NULL; default malloc()      */
     void (*release)(void *user, void *pointer); /* both or neither; default free()                             */
     /* default: errors and warnings to stderr. The environment's CCI_LOG (error, warn, info, debug), as cci_init() finds
-     * it, says what is logged, here and there; debug: also each packet that opens or ends a connection, on datagram
-     * transports */
+     * it, says what is logged, here and there; debug: also each packet of datagrams that opens or ends a connection */
     void (*log)(void *user, int level, const char *text);
     /* Unguessable bytes, 0 on success; default the system's. Never the same again, also after a restart: nonces and
      * all that nobody may guess are made of them. */
@@ -1272,8 +1263,7 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * ================================================================================================================== */
 
 /* 4: `ops` ends with atomic, `rma` knows CCI_PIECE, and a device may have `service_port`. 3: `ops` ends with answer and
- * next_deadline. Transports of version 1, whose `ops` ends with rma, and of version 2, where it ends with rma_free, are
- * taken too. */
+ * next_deadline. Those of version 1, whose `ops` ends with rma, and of version 2, with rma_free, are taken too. */
 #define CCI_TRANSPORT_VERSION 4
 
 /* Flags of `rma` for the parts of which the core makes a list (cci_rmav()); programs can't set them. */
@@ -1306,8 +1296,7 @@ typedef struct cci_endpoint_base {
     const struct cci_endpoint_ops *ops;
     struct cci_endpoint_base *next_in_core; /* the core's list of open endpoints */
     /* NULL, or what is called in the child of fork(): it closes the endpoint's descriptors and forgets their
-     * numbers, and does nothing else. Another thread of the parent may have been anywhere inside the endpoint: no
-     * lock, no allocation. */
+     * numbers, and does nothing else. The parent's threads may have been anywhere inside: no lock, no malloc. */
     void (*forked)(struct cci_endpoint_base *endpoint);
     struct cci_lists *lists; /* since version 4, the core's: NULL, and what cci_rmav() has under way */
 } cci_endpoint_base_t;
@@ -1386,8 +1375,7 @@ typedef struct cci_transport {
 CCI_API const void *cci_device_data(cci_device_t *device);
 
 #ifndef CCI_STATIC
-/* Names for the linker's message: two files have the implementation, or a file has that of a transport without
- * cci.h. */
+/* Names for the linker's message: two files have the implementation, or one has a transport's without cci.h. */
 extern const char cci_only_one_file_may_define_CCI_IMPLEMENTATION, cci_h_is_missing_after_the_header_of_a_transport;
 #define CCI__CORE_IS_LINKED cci_h_is_missing_after_the_header_of_a_transport
 #else
@@ -1416,8 +1404,7 @@ typedef const char *(*cci_take_key_t)(void *user, int index, const char *key, co
                                       size_t size);
 
 /* For `configure`: hands each key and its value to `take`, without the blanks around them; not the core's own keys.
- * At the first that is refused *bad_key and `why` say which and why, and the result is CCI_EINVAL. *bad_key is -1
- * otherwise. */
+ * At the first that is refused *bad_key, else -1, and `why` say which and why, and the result is CCI_EINVAL. */
 CCI_API int cci_take_keys(const cci_transport_t *self, const char *const *keys, cci_take_key_t take, void *user,
                           int *bad_key, char *why, size_t why_size);
 
@@ -1534,8 +1521,7 @@ typedef struct cci_link_paths {
      * down for the moment is among them. */
     int (*own)(void *link, uint32_t number, cci_link_addr_t *own);
     /* The path from an interface to an address that the peer has told, or that is its path's at present. 0: there is
-     * none, since the interface is down or gone, or no such address can be the peer's. `told` comes from the network:
-     * any bytes. */
+     * none: the interface is down or gone, or no such address can be the peer's. `told` is the network's: any bytes. */
     int (*path)(void *link, uint32_t interface_number, const cci_link_addr_t *told, cci_link_addr_t *path);
 } cci_link_paths_t;
 
@@ -1566,8 +1552,7 @@ typedef struct cci_link_info {
     /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
     void (*forked)(void *link);
     /* NULL, or: does the system say that nobody receives at `to`, as ICMP's "port unreachable" does? Asked when a
-     * request is repeated, under the lock; must not wait. Nothing proves what it says: one line of the log is all that
-     * comes of it. */
+     * request is repeated, under the lock; must not wait. Nothing proves what it says: it causes a line of the log. */
     int (*refused)(void *link, const cci_link_addr_t *to);
     const uint64_t *system_calls;  /* NULL, or where the link counts them, under the endpoint's lock              */
     const cci_link_state_t *state; /* NULL, or what `up` brings up to date                                       */
@@ -1590,8 +1575,7 @@ typedef struct cci_link {
     /* Sends datagrams; returns how many were taken, from the first on; 0: try again later. What was taken may be
      * reused by the caller. A datagram that can't be sent at all (too long for the path) counts as taken. */
     int (*send)(void *link, const cci_link_tx_t *tx, int count);
-    /* Receives into up to `count` buffers, one at least, without waiting; returns how many were filled, 0 if nothing
-     * was there. */
+    /* Receives into up to `count` buffers, one at least, without waiting; returns how many were filled, 0: none. */
     int (*receive)(void *link, cci_link_rx_t *rx, int count);
     /* Nanoseconds of a clock that never goes back. */
     uint64_t (*now)(void *link);
@@ -1780,8 +1764,7 @@ CCI__UNUSED static inline uint64_t cci__max64(uint64_t a, uint64_t b) {
 CCI__UNUSED static inline int cci__share(uint32_t held, uint32_t left) {
     return held < 3 * left;
 }
-/* The same where peers that fall silent hold theirs until a time-out: an eighth of all is for those who hold next to
- * nothing. */
+/* The same where silent peers hold theirs until a time-out: an eighth is for those who hold next to nothing. */
 CCI__UNUSED static inline int cci__share_for_long(uint32_t held, uint32_t left, uint32_t all) {
     uint32_t kept = all / 8;
     if (held < cci__max32(kept / 64, 1)) return left > 0;
@@ -1944,8 +1927,7 @@ typedef struct cci_range {
 
 enum { CCI__RANGE_NEW, CCI__RANGE_OLD, CCI__RANGE_MIXED, CCI__RANGE_FULL };
 
-/* How [lo, hi) stands to the set: wholly new, wholly in it, or partly. New numbers come at the end, so look there
- * first. */
+/* How [lo, hi) stands to the set: wholly new, wholly in it, or partly. New ones come at the end: look there first. */
 CCI__UNUSED static int cci__ranges_test(const cci_range_t *set, uint32_t count, uint64_t lo, uint64_t hi) {
     while (count > 0 && set[count - 1].lo >= hi) CCI__LOOP(ranges_test)
     count--;
@@ -1953,8 +1935,7 @@ CCI__UNUSED static int cci__ranges_test(const cci_range_t *set, uint32_t count, 
     return set[count - 1].lo <= lo && hi <= set[count - 1].hi ? CCI__RANGE_OLD : CCI__RANGE_MIXED;
 }
 
-/* Adds [lo, hi), which may overlap what is there. CCI__RANGE_FULL, and no change, if one range more would be needed
- * than there is room for. */
+/* Adds [lo, hi), which may overlap what is there. CCI__RANGE_FULL, and no change: there is no room for one more. */
 CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32_t capacity, uint64_t lo, uint64_t hi) {
     uint32_t end = *count, begin;
     CCI_ASSERT(lo < hi && end <= capacity);
@@ -2858,8 +2839,7 @@ CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name
     return NULL;
 }
 
-/* `bytes` have arrived, of which the newest were sent at `sent_ns`; limited: more would have been sent if it had been
- * allowed. */
+/* `bytes` have arrived, the newest sent at `sent_ns`; limited: more would have been sent if it had been allowed. */
 CCI__UNUSED static void cci__flow_arrived(cci_flow_t *flow, const cci_congestion_t *congestion, uint32_t bytes,
                                           uint64_t sent_ns, int limited, uint32_t mtu, uint64_t now_ns) {
     flow->arrived += bytes;
@@ -3582,8 +3562,7 @@ typedef struct cci_conn {
 #define CCI__LINGER_US(conn) (conn)->timer.user /* CCI_OPT_CONN_LINGER */
 #endif
 
-/* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose user
- * calls cci_conn_input(). */
+/* What the handshake needs besides. It lies behind each cci_conn_t of a table whose user calls cci_conn_input(). */
 typedef struct cci_conn_life {
     uint32_t heard;         /* when something came from the peer, in units of 2^20 ns */
     union {                 /* by state of the connection */
@@ -3671,8 +3650,7 @@ typedef struct cci_conn_seen {
 #define CCI__CONN_SOURCES 512u /* counters in a row */
 #endif
 
-/* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true
- * number. */
+/* How many connections each network has: a keyed sketch of two rows; the smaller counter is no less than the truth. */
 typedef struct cci_conn_sources {
     uint32_t all[2][CCI__CONN_SOURCES], undecided[2][CCI__CONN_SOURCES];
 } cci_conn_sources_t;
@@ -4077,8 +4055,7 @@ CCI_API int cci_conn_parse_request(const uint8_t *bytes, uint32_t length, cci_co
            request->max_send_size != 0;
 }
 
-/* Reads the piece of an ACCEPT or REJECT, which begins at `at` if there is one. 0: the packet is none of ours. Without
- * data data_len is 0. */
+/* Reads the piece of an ACCEPT or REJECT, from `at` on; without one data_len is 0. 0: the packet is none of ours. */
 static int cci__conn_parse_answer(const uint8_t *bytes, uint32_t length, uint32_t at, cci_conn_request_t *piece) {
     memset(piece, 0, sizeof *piece);
     if (length <= at) return 1;
@@ -4483,8 +4460,7 @@ typedef struct cci_conn_seek cci_conn_seek_t;
  * (CCI__CONN_KEY_EXHAUSTED), and the connection sends nothing more.
  * ================================================================================================================== */
 
-/* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. `number` is that of a DATA or
- * GROUP packet. */
+/* Seals a packet of a connection, in place; 0: it can't be, nor be sent. `number` is that of a DATA or GROUP packet. */
 CCI_API int cci_conn_seal(cci_conn_table_t *table, cci_conn_t *conn, uint64_t number, uint8_t *wire, uint32_t *length) {
     cci_conn_peer_t *peer = cci_conn_peer_of(conn);
     uint8_t nonce[CCI_SEAL_NONCE_LEN], type = wire[1];
@@ -4521,8 +4497,7 @@ CCI_API cci_conn_got_t cci_conn_open_sealed(const cci_conn_table_t *table, void 
     return CCI_CONN_GOT_FORGERY;
 }
 
-/* Opens a packet of a connection, if its packets are sealed. `number` is all of the packet's, `peer_token` the
- * sender's. */
+/* Opens a packet of a connection, if they are sealed. `number` is all of the packet's, `peer_token` the sender's. */
 CCI_API cci_conn_got_t cci_conn_unseal(const cci_conn_table_t *table, const cci_conn_t *conn, uint64_t number,
                                        uint64_t peer_token, uint8_t *bytes, uint32_t *length) {
     void *key = cci_conn_key(table, conn);
@@ -4978,8 +4953,7 @@ CCI_API int cci_conn_is_reply(uint8_t type) {
     return type == CCI__PKT_COOKIE || type == CCI__PKT_BUSY || type == CCI__PKT_RESET || type == CCI__PKT_CLOSED;
 }
 
-/* Writes COOKIE, BUSY, NOT_HERE or RESET: answers that need no connection. Returns its bytes, which are not more than
- * came. */
+/* Writes COOKIE, BUSY, NOT_HERE or RESET: answers that need no connection. Returns its bytes, not more than came. */
 CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_conn_packet_t *in, uint8_t type,
                                        uint8_t *bytes) {
     const cci_conn_header_t *header = &in->header;
@@ -5025,8 +4999,7 @@ CCI_API int cci_conn_close_output(cci_conn_t *conn, uint64_t *free_ns, uint64_t 
 }
 
 /* Looks whether the peer of an open connection has been silent for `period_ns`, and for as long again while CONFIRM
- * asked it for a sign of life: then TIMED_OUT. Else *again_ns is when to look again, after the CONFIRM that may be
- * due. */
+ * asked it for a sign of life: then TIMED_OUT. Else *again_ns is when to look again, after a CONFIRM that is due. */
 CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint64_t now_ns, uint64_t *again_ns) {
     uint64_t silent_ns = (uint64_t)((uint32_t)(now_ns >> 20) - cci_conn_life_of(conn)->heard) << 20;
     if (silent_ns < period_ns) {
@@ -5060,8 +5033,7 @@ typedef struct cci_conn_path {
     struct cci_conn_candidates *candidates; /* the user's: NULL, or what other paths there are */
 } cci_conn_path_t;
 
-/* When the challenge, in a packet of `size` bytes, is to be repeated; CCI__NEVER while no more bytes may go to an
- * address that is not proven. */
+/* When the challenge, a packet of `size` bytes, is to be repeated; CCI__NEVER: none may go to an unproven address. */
 CCI_API uint64_t cci_conn_path_deadline(const cci_conn_path_t *path, uint32_t size) {
     return path->challenge && path->sent + size <= 3 * path->received ? path->again_ns : CCI__NEVER;
 }
@@ -5224,8 +5196,7 @@ CCI_API int cci_conn_candidates_have(const cci_conn_candidates_t *candidates, co
     return 0;
 }
 
-/* Writes the challenge of the next path, to which it is to be sent: 1. 0: there was none, for now. `pause_ns`: how long
- * an answer may take. */
+/* Writes the challenge of the next path, to which it is to be sent: 1. 0: none, for now. `pause_ns`: for the answer. */
 CCI_API int cci_conn_candidates_try(const cci_conn_table_t *table, const cci_conn_t *conn,
                                     cci_conn_candidates_t *candidates, uint64_t pause_ns, cci_link_addr_t *path,
                                     uint8_t *frame, uint64_t now_ns) {
@@ -5389,7 +5360,7 @@ CCI_API int cci_conn_candidates_found(const cci_conn_table_t *table, const cci_c
  *     VOID     type, flags, 0 2, sequence 4, count 4, 0 4      all of these were cancelled
  *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, expected 4, n times (gap 2, length 2)
  *              expected: all sequence numbers below have been taken
- *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
+ *     NACK     type, reason, number 2, sequence 4               not taken: no buffers (with an ACK), or no memory
  *     PING     type, 0 7                                       only wants to be acknowledged
  *     TAKEN    type, n, 0 2, base 4, n times (begin 2, behind 2)  unordered: base + begin to base + behind have been
  *              delivered
@@ -5448,13 +5419,12 @@ extern "C" {
 #define CCI__REL_FAR_ACK 6000u /* of them are acknowledged together: an acknowledgement is 2 % of that */
 #define CCI__REL_NAGLE_NS (50 * 1000u)
 #define CCI__REL_REORDER_ROUNDS 16u          /* round trips that the reordering window keeps its width without need */
-#define CCI__REL_ANSWER_NS (2000 * CCI__MS)  /* a time-out waits for the answer to the last try, at most */
+#define CCI__REL_ANSWER_NS (2000 * CCI__MS)  /* a time-out waits so long for the answer to the last try, at least */
 #define CCI__REL_ABSENCE_NS (2000 * CCI__MS) /* then a receiver with a gap asks whether the peer is still there */
 
 typedef struct cci_rel cci_rel_t;
 
-/* A completion waits for one item, or for two: a write and the message behind it. The user embeds it in what it
- * wants to find again, zeroed. */
+/* A completion waits for one item, or two: a write and the message behind it. The user embeds it, zeroed. */
 typedef struct cci_rel_link {
     struct cci_rel_link *next;
     struct cci_rel_op *op;
@@ -5539,9 +5509,9 @@ typedef struct cci_rel_sent {
     cci_rel_item_t *item; /* NULL: nothing to repeat */
     uint64_t offset;      /* BULK: of data; else of frames */
     uint32_t length;
-    uint32_t fragment; /* RUN: offset in the message at `offset`, if is_fragment */
-    uint32_t size;     /* of the packet */
-    uint8_t is_fragment, is_probe, in_flight;
+    uint32_t fragment;                                    /* RUN: offset in the message at `offset`, if is_fragment */
+    uint32_t size;                                        /* of the packet */
+    uint8_t is_fragment, is_probe, in_flight, is_refused; /* is_refused: the peer has not taken it, and never will */
 } cci_rel_sent_t;
 
 /* What remains of a packet that was taken for lost, until its number is settled: a record without an item, in `late`.
@@ -5585,8 +5555,7 @@ typedef struct cci_rel_reassembly {
 } cci_rel_reassembly_t;
 
 /* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it;
- * with `slots` it may come back as other memory, just in front of the body and of zeros for the padding: set it for
- * each packet. */
+ * with `slots` it may come back as other memory, in front of the body and of zeros to pad: set it for each packet. */
 typedef struct cci_rel_packet {
     uint8_t *head; /* the caller's memory of CCI_REL_HEAD bytes, or a slot where all of the packet lies */
     uint32_t head_length;
@@ -5601,8 +5570,7 @@ typedef struct cci_rel_packet {
 
 /* What a connection tells its user, and asks of it. `user` is what cci_rel_begin() was given. */
 typedef struct cci_rel_callbacks {
-    /* May the packet in `buffer` be kept? 1, and then a reference is held, or 0. in_order: it is the one needed
-     * next. */
+    /* May the packet in `buffer` be kept? 1, and then a reference is held, or 0. in_order: it is needed next. */
     int (*keep)(void *user, void *buffer, int in_order);
     void (*drop)(void *user, void *buffer); /* gives back what was kept */
     /* Memory of CCI_REL_HEADER + size bytes for a message in fragments, kept like the above; NULL if there is none. */
@@ -5714,7 +5682,6 @@ struct cci_rel {
     uint8_t lost_writes;   /* there may be segments of writes among what is lost */
     uint8_t shuffled;      /* 0: what is lost is in the order in which the receiver needs it; else see above */
     uint8_t advanced : 1;  /* the packet brought it further */
-    uint8_t is_tried : 1;  /* a message was tried that the peer may have no buffer for, and it has not answered yet */
     uint8_t is_paced : 1;  /* the next packet waits for its time, and not for an acknowledgement */
     uint8_t is_coarse : 1; /* the last acknowledgement named four packets or more */
     uint8_t unsure; /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
@@ -5986,8 +5953,7 @@ static inline void cci__rel_note_answer(cci_rel_t *rel, cci_rel_item_t *item) {
     rel->run_limit = item->flags & CCI__ITEM_ANSWER ? cci__rel_answer_limit(rel) : rel->mtu - CCI_REL_HEADER;
 }
 
-/* An item, with space for `need` bytes of frames if it is a RUN or lies in SLOTS. NULL: the pool has none for the
- * connection. */
+/* An item, with space for `need` bytes of frames if it is a RUN or lies in SLOTS. NULL: the pool has none for it. */
 static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t need, uint64_t now_ns) {
     cci_rel_pool_t *pool = rel->pool;
     int in_block = kind == CCI__ITEM_RUN || kind == CCI__ITEM_SLOTS;
@@ -6463,8 +6429,7 @@ static uint32_t cci__rel_fragment_size(uint32_t length, uint32_t space) {
     return cci__pad8((length + count - 1) / count);
 }
 
-/* Copies a message into pieces of `fragment_size` bytes, each behind space for its packet's head, the last filled up
- * with zeros. */
+/* Copies a message into pieces of `fragment_size` bytes, each behind space for a head, the last filled with zeros. */
 static void cci__rel_fill_slots(uint8_t *slot, uint32_t fragment_size, const struct iovec *data, uint32_t count) {
     uint32_t used = 0, i;
     slot += CCI__SLOT_HEAD;
@@ -6503,8 +6468,7 @@ static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_
     return 1;
 }
 
-/* Sends a message that nobody waits for with others that wait to leave. 0, and nothing has happened, where it can't
- * join them. */
+/* Sends a message that nobody waits for with others that wait to leave. 0, and nothing happened: it can't join them. */
 CCI_API int cci_rel_join(cci_rel_t *rel, const struct iovec *data, uint32_t length, uint64_t now_ns) {
     cci_rel_item_t *item = cci__rel_open_run(rel, 8 + cci__pad8(length), rel->run_limit, now_ns);
     if (!item) return 0;
@@ -6546,8 +6510,7 @@ CCI_API void cci_rel_mark_wake(cci_rel_t *rel, uint32_t length) {
 }
 #endif
 
-/* Sends a message that leaves when all RMAs before it are done. CCI_ENOBUFS, and nothing has happened, when the pool
- * is empty. */
+/* Sends a message that leaves when all RMAs before it are done. CCI_ENOBUFS, and nothing happened: pool empty. */
 CCI_API int cci_rel_send_fenced(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length,
                                 cci_rel_op_t *op, uint64_t now_ns) {
     cci_rel_item_t *item;
@@ -6708,8 +6671,7 @@ static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
 }
 
 /* Ordered: tells what waits for nothing but that the peer hears of withdrawals: those themselves, and operations on
- * memory, or of another layer, that are done. (A message behind a cancellation does wait: the peer delivers it when it
- * has heard.) */
+ * memory, or of another layer, that are done. (A message behind a cancellation waits: the peer must hear of that.) */
 static void cci__rel_tell(cci_rel_t *rel) {
     cci_list_t *node;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
@@ -6849,14 +6811,12 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
  *   Invariant: each packet that wants to be acknowledged has a record in `flight`, in the order of packet numbers.
  * ================================================================================================================== */
 
-/* Longest time that a peer may need to answer, before there is a sample: what the user learnt of the path stands in
- * rttvar_ns. */
+/* How long a peer may need to answer, before there is a sample: what the user learnt of the path is in rttvar_ns. */
 static uint64_t cci__rel_first_pto_ns(const cci_rel_t *rel) {
     return rel->rttvar_ns ? rel->rttvar_ns : 1000 * CCI__MS;
 }
 
-/* The same at any time: twice as long with each time-out in a row, up to a second or four times what the path takes,
- * whichever is more. */
+/* The same at any time: doubled with each time-out in a row, up to a second or four times what the path takes. */
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits
      * for the answer to another, half of all losses are known by this time-out alone. */
@@ -6940,7 +6900,11 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
     packet->spent = NULL;
     packet->codepoint = rel->codepoint;
     packet->number = rel->next_number++;
-    while (rel->nack_count > 0 && room >= 8) {
+    if (CCI__UNLIKELY(rel->nack_count > 0 && rel->number_count > 0)) { /* names what was taken of what it refuses */
+        rel->ack_count += rel->ack_count == 0;
+        rel->low_range = 0;
+    }
+    while (rel->nack_count > 0 && room >= 24) {
         uint8_t *at = packet->head + packet->head_length;
         rel->nack_count--;
         cci__rel_frame(at, CCI__FRAME_NACK, rel->nack_reasons[rel->nack_count], (uint16_t)(rel->refused_number - 1),
@@ -6963,6 +6927,7 @@ static void cci__rel_track(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sen
     sent->time_ns = now_ns;
     sent->size = packet->head_length + packet->body_length + packet->pad_length;
     sent->in_flight = 1;
+    sent->is_refused = 0;
     rel->in_flight += sent->size;
     rel->last_sent_ns = now_ns;
     cci__list_append(&rel->flight, &sent->node);
@@ -6986,7 +6951,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     sent->number = UINT64_MAX; /* until it is sent */
     sent->offset = 0;
     sent->length = sent->fragment = sent->size = 0;
-    sent->is_fragment = sent->is_probe = sent->in_flight = 0;
+    sent->is_fragment = sent->is_probe = sent->in_flight = sent->is_refused = 0;
     if (item) item->pieces++;
     return sent;
 }
@@ -7201,8 +7166,7 @@ static CCI__RARE void cci__rel_oldest_lost_first(cci_rel_t *rel) {
 }
 
 /* Brings what is lost into the order of its sequence numbers: what the receiver needs next, it always has room for.
- * What is too early for it may be refused for long: by turns, at one packet per time-out, nothing would end. Pile i
- * has 2^i packets. */
+ * What is too early for it may be refused for long: by turns, one per time-out, nothing would end. Pile i has 2^i. */
 static void cci__rel_sort_lost(cci_rel_t *rel) {
     cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
     uint32_t i;
@@ -7649,10 +7613,8 @@ static int cci__rel_output_paced(cci_rel_t *rel, cci_rel_packet_t *packet, int i
         }
     }
     if (!cci__rel_output_reliable(rel, packet, idle, now_ns)) return 0;
-    if (CCI__UNLIKELY(rel->rnr) && !cci__rel_is_long_write(rel, packet->sent->item)) {
-        rel->is_tried = 1;
-        if (!rel->ordered) rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
-    }
+    if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && !cci__rel_is_long_write(rel, packet->sent->item))
+        rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
     if (rel->srtt_ns > 2 * CCI__MS) cci__rel_pace(rel, packet->sent->size, now_ns);
     return 1;
 }
@@ -7746,8 +7708,7 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
 
 /* ---- acknowledgements and refusals ---- */
 
-/* What a sample of more than a second counts for, 0 if nothing: all that was sent before one of them was believed says
- * no more than it did. */
+/* What a sample of over a second counts for, 0: nothing. What was sent before one was believed says no more. */
 static CCI__RARE uint64_t cci__rel_long_sample(cci_rel_t *rel, uint64_t number, uint64_t sample_ns) {
     uint32_t before = (uint16_t)(rel->doubts_number - (uint32_t)number - 1u);
     if (before < rel->next_number - number) return 0;
@@ -7766,7 +7727,7 @@ static int cci__rel_starts_blind(const cci_rel_t *rel) {
     return CCI__UNLIKELY(cci__rel_reordering(rel) > 0) && rel->flow.window < rel->flow.threshold;
 }
 
-/* The acknowledgement of the last of `count` packets came so long after it; the peer kept it for `delay` times 4 µs. */
+/* The acknowledgement of the last of `count` packets came so long after it; the peer kept it for `delay` * 4 µs. */
 static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample_ns, uint32_t delay, uint32_t count,
                                 uint64_t now_ns) {
     uint64_t delay_ns = delay * UINT64_C(4000);
@@ -7796,9 +7757,48 @@ static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) 
     if (CCI__LIKELY(!rel->rnr) ||
         (cci__rel_is_long_write(rel, item) && rel->rnr_sequence - (uint32_t)item->first >= item->count))
         return;
-    rel->rnr = rel->is_tried = 0;
+    rel->rnr = 0;
     rel->rnr_delay_ns = 0;
     rel->rnr_until_ns = 0;
+}
+
+/* Completes the messages of an item that are in [lo, hi): it went in several packets, and others may be missing. */
+static void cci__rel_complete_some(cci_rel_t *rel, cci_rel_item_t *item, uint64_t lo, uint64_t hi) {
+    cci_rel_link_t **at = &item->ops;
+    while (*at) {
+        cci_rel_link_t *link = *at;
+        if (link->sequence < lo || link->sequence >= hi) {
+            at = &link->next;
+            continue;
+        }
+        *at = link->next;
+        if (--link->op->link_count == 0) rel->pool->callbacks->complete(rel->user, link->op);
+    }
+    item->ops_tail = at;
+}
+
+/* Does one of these packets, other than `part`, have some of the message at that offset of the item? */
+static int cci__rel_is_in_other(const cci_list_t *packets, const cci_rel_item_t *item, const cci_rel_sent_t *part) {
+    const cci_list_t *node;
+    for (node = packets->next; node != packets; node = node->next) {
+        const cci_rel_sent_t *sent = CCI__CONTAINER(node, const cci_rel_sent_t, node);
+        if (sent->item == item && sent != part && sent->offset <= part->offset &&
+            (sent->is_fragment ? sent->offset == part->offset : sent->offset + sent->length > part->offset))
+            return 1;
+    }
+    return 0;
+}
+
+/* Unordered: some of an item arrived, and others are still under way, or refused. What arrived as a whole completes. */
+static CCI__RARE void cci__rel_part_acked(cci_rel_t *rel, cci_rel_item_t *item, const cci_rel_sent_t *part) {
+    uint32_t at = (uint32_t)part->offset, end = at + (part->is_fragment ? 1 : part->length);
+    if (part->is_fragment && (item->sent <= at || cci__rel_is_in_other(&rel->flight, item, part) ||
+                              cci__rel_is_in_other(&rel->lost, item, part)))
+        return;
+    for (; at < end; at += cci__rel_frame_size(item->frames + at)) {
+        uint64_t sequence = cci__expand32(cci__load32(item->frames + at + 4), item->first);
+        cci__rel_complete_some(rel, item, sequence, sequence + 1);
+    }
 }
 
 /* The packet arrived. */
@@ -7818,6 +7818,9 @@ static inline void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t
         item->since_ns = now_ns;
         rel->progress_ns = now_ns;
         cci__rel_end_rnr(rel, item);
+        if (CCI__UNLIKELY(!rel->ordered && item->count > 1 && item->kind == CCI__ITEM_RUN &&
+                          (item->pieces > 1 || !(item->flags & CCI__ITEM_SENT))))
+            cci__rel_part_acked(rel, item, sent);
     }
     cci__rel_free_record(rel, sent);
     if (item && --item->pieces == 0 && (item->flags & CCI__ITEM_SENT)) cci__rel_finish(rel, item);
@@ -7828,8 +7831,7 @@ static int cci__rel_is_in_cut(const cci_rel_t *rel, const cci_rel_sent_t *late) 
     return CCI__FLOW_CAN_UNDO && rel->late->head.missing > 0 && late->time_ns >= rel->late->head.before.cut_ns;
 }
 
-/* The packet is about to be taken for lost, perhaps because others have overtaken it: its number is kept, if there are
- * records enough. */
+/* The packet is about to be taken for lost, perhaps because others overtook it: its number is kept, if records last. */
 static CCI__RARE int cci__rel_remember(cci_rel_t *rel, const cci_rel_sent_t *sent, uint32_t overtaken) {
     cci_rel_sent_t *late;
     cci_list_t *before;
@@ -7880,8 +7882,7 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
     cci__list_append(&rel->lost, &sent->node);
 }
 
-/* Nothing was heard of the packet though it should have been, or of others that left later. 0: it will not be known
- * whether it was only late. */
+/* Nothing was heard of the packet, but should have been, or of later ones. 0: it won't be known if it was only late. */
 static int cci__rel_missed(cci_rel_t *rel, cci_rel_sent_t *sent, uint32_t overtaken) {
     int is_kept = cci__rel_remember(rel, sent, overtaken);
     if (CCI__FLOW_CAN_UNDO && !is_kept && rel->late) rel->late->head.missing = 0;
@@ -7932,8 +7933,7 @@ static CCI__RARE void cci__rel_reordered(cci_rel_t *rel, uint64_t sent_ns, uint6
     rel->round_trips = 0;
 }
 
-/* What was under way when the last round trip began has been acknowledged. After some without need the window becomes
- * smaller. */
+/* What was under way when the last round trip began is acknowledged. After some without need the window shrinks. */
 static CCI__RARE void cci__rel_end_round(cci_rel_t *rel) {
     if ((((uint32_t)rel->largest_acked - rel->round_number) & 0x7ffff) >= 0x40000) return;
     rel->round_number = (uint32_t)rel->next_number & 0x7ffff;
@@ -8057,22 +8057,6 @@ static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
     if (CCI__UNLIKELY(expected > from)) cci__rel_taken_behind(rel, from, expected, now_ns);
 }
 
-/* Completes the messages of an item that are in [lo, hi): the item went in several packets, and others of it may be
- * missing. */
-static void cci__rel_complete_some(cci_rel_t *rel, cci_rel_item_t *item, uint64_t lo, uint64_t hi) {
-    cci_rel_link_t **at = &item->ops;
-    while (*at) {
-        cci_rel_link_t *link = *at;
-        if (link->sequence < lo || link->sequence >= hi) {
-            at = &link->next;
-            continue;
-        }
-        *at = link->next;
-        if (--link->op->link_count == 0) rel->pool->callbacks->complete(rel->user, link->op);
-    }
-    item->ops_tail = at;
-}
-
 /* Completes what a TAKEN's ranges from `i` on name of an item, which are not all of it. */
 static void cci__rel_complete_named(cci_rel_t *rel, cci_rel_item_t *item, const uint8_t *frame, uint32_t i,
                                     uint64_t base) {
@@ -8125,8 +8109,7 @@ static void cci__rel_was_late(cci_rel_t *rel, cci_rel_sent_t *late, uint64_t now
     cci__rel_free_record(rel, late);
 }
 
-/* The same ranges of an ACK for those packets. Returns when the one with the largest number was sent, CCI__NEVER if
- * that is none of them. */
+/* The same ranges of an ACK for those packets. Returns when the largest number was sent, CCI__NEVER: none of these. */
 static CCI__RARE uint64_t cci__rel_ack_late(cci_rel_t *rel, const cci_range_t *range, uint32_t count, uint64_t now_ns) {
     cci_list_t *node = rel->late->head.node.prev;
     uint64_t sent_ns = CCI__NEVER;
@@ -8221,8 +8204,7 @@ static inline void cci__rel_count_codepoint(cci_rel_t *rel) {
 }
 #endif
 
-/* An ACK of `length` bytes at most; 0 if it is malformed. *acked_ns: when the newest packet was sent of those that it
- * names for the first time. */
+/* An ACK of `length` bytes at most; 0: malformed. *acked_ns: when the newest was sent of those that it names first. */
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t *acked_ns,
                               uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
@@ -8264,12 +8246,17 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     return 1;
 }
 
+/* The number of the packet that a NACK refuses, and after which nothing comes in any more of those before it. */
+static uint64_t cci__rel_refused_number(const cci_rel_t *rel, const uint8_t *nack) {
+    uint64_t last = rel->next_number - 1;
+    return last - (uint16_t)((uint16_t)last - cci__load16(nack + 2));
+}
+
 /* The peer could not take a message for want of buffers: the packets that carry it and what follows come again
- * later. A try that left after the packet with these low bits of a number is still to be answered. */
-static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint16_t number_low, uint64_t now_ns) {
-    uint64_t refused = rel->next_number - 1 - (uint16_t)((uint16_t)(rel->next_number - 1) - number_low);
+ * later. A try that left after the packet `refused` is still to be answered. */
+static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refused, uint64_t now_ns) {
     cci_list_t *node, *next;
-    int is_newer = 0, is_answered = 0, was_refused = rel->rnr;
+    int is_newer = 0, was_refused = rel->rnr;
     cci__rel_note(rel, CCI_REL_NOT_READY);
     rel->rnr = 1;
     rel->rnr_sequence = (uint32_t)sequence;
@@ -8288,12 +8275,26 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint16_t numbe
         } else if (sent->item->kind == CCI__ITEM_BULK || !rel->ordered || sent->item->first <= sequence) {
             continue;
         }
-        is_answered = 1;
         cci__rel_lost(rel, sent);
     }
-    if (is_newer) return; /* the time-out was too short for the answer */
-    cci__rel_answers(rel);
-    if (is_answered || rel->in_flight == 0) rel->is_tried = 0;
+    if (!is_newer) cci__rel_answers(rel); /* else the time-out was too short for the answer */
+}
+
+/* The packet has refused another for want of buffers: of what left before that, the peer has taken what the packet
+ * acknowledges, or what is below that (nothing, if it acknowledges nothing). */
+static CCI__RARE void cci__rel_note_refused(cci_rel_t *rel, const uint8_t *ack, const uint8_t *nack) {
+    cci_range_t range[CCI__REL_ACK_MORE + 1];
+    uint64_t refused = cci__rel_refused_number(rel, nack);
+    uint32_t count = ack ? cci__rel_parse_ack(ack, UINT32_MAX, rel->next_number, range) : 0, i, of_lost;
+    for (of_lost = 0; of_lost < 2; of_lost++) {
+        cci_list_t *list = of_lost ? &rel->lost : &rel->flight, *node;
+        for (node = list->next; node != list; node = node->next) {
+            cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
+            for (i = 0; i < count && sent->number < range[i].lo; i++) {
+            }
+            sent->is_refused |= sent->number <= refused && (count == 0 || (i < count && sent->number >= range[i].hi));
+        }
+    }
 }
 
 /* The peer says that memory is not accessible: the write, and the message behind it, are cancelled. */
@@ -8331,7 +8332,7 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
 static CCI__RARE void cci__rel_input_nack(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
     uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
     if (frame[1] == CCI_ERR_RNR)
-        cci__rel_not_ready(rel, sequence, cci__load16(frame + 2), now_ns);
+        cci__rel_not_ready(rel, sequence, cci__rel_refused_number(rel, frame), now_ns);
     else if (rel->reliable)
         cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
 }
@@ -8958,8 +8959,7 @@ static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
     return cci__min32(size + cci__pad8(data), length); /* the last frame of a packet need not be padded */
 }
 
-/* The same on a connection whose messages have `message_max` bytes at most; 0 also for what is longer
- * than the packet. */
+/* The same where messages have `message_max` bytes at most; 0 also for what is longer than the packet. */
 static uint32_t cci__rel_check_for(const uint8_t *frame, uint32_t length, uint32_t message_max) {
     uint32_t size = cci__rel_check(frame, length);
     if (size == 0 || size > length || (frame[0] == CCI__FRAME_MESSAGE && cci__load16(frame + 2) > message_max) ||
@@ -9052,8 +9052,7 @@ static void cci__rel_note_number(cci_rel_t *rel, uint64_t number) {
         (void)cci__ranges_add(rel->numbers, &rel->number_count, rel->number_capacity, number, number + 1);
 }
 
-/* There are more ranges than an ACK can name, and a packet has come out of order: the next one goes down to it, and
- * leaves out others. */
+/* There are more ranges than an ACK names, and a packet came out of order: the next names it, and skips others. */
 static void cci__rel_note_low(cci_rel_t *rel, uint64_t number) {
     uint32_t i = 0;
     while (i < rel->number_count && rel->numbers[i].hi <= number) i++;
@@ -9065,8 +9064,7 @@ CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
     return cci__expand32(number_low, cci__rel_top(rel));
 }
 
-/* A frame that is not of messages: counts of codepoints, or one of another layer. Returns its bytes, or 0 when what is
- * behind it means nothing. */
+/* A frame not of messages: codepoint counts, or another layer's. Returns its bytes, 0: what follows means nothing. */
 static uint32_t cci__rel_input_other(cci_rel_t *rel, const uint8_t *frame, uint32_t left, uint64_t acked_ns,
                                      int is_newest, uint64_t now_ns) {
     uint32_t size;
@@ -9087,8 +9085,9 @@ static int cci__rel_malformed(cci_rel_t *rel) {
 
 /* What the frames of one packet were so far. */
 typedef struct cci__rel_frames {
-    uint64_t acked_ns;                    /* when the newest packet was sent that the packet acknowledges; 0: none */
-    uint32_t acks, nacks, takens, pieces; /* how many there were of each; pieces: of messages and writes */
+    uint64_t acked_ns;              /* when the newest packet was sent that the packet acknowledges; 0: none */
+    const uint8_t *ack, *nack;      /* the first of each; the NACK: for want of buffers */
+    uint32_t nacks, takens, pieces; /* how many there were of each; pieces: of messages and writes */
     int is_eliciting, is_pinged, outcome;
 } cci__rel_frames_t;
 
@@ -9100,14 +9099,17 @@ static int cci__rel_input_piece(cci_rel_t *rel, const uint8_t *frame, uint64_t n
 }
 
 /* One frame of this layer, of at most `left` bytes, that is not a message; 0 if the packet is malformed. Of some
- * frames only the first few of a packet count: each costs a look at all that is under way, and a sound peer sends no
- * more. */
+ * frames only a packet's first few count: each costs a look at all under way, and a sound peer sends no more. */
 static inline int cci__rel_input_frame(cci_rel_t *rel, cci__rel_frames_t *frames, const uint8_t *frame, uint32_t left,
                                        uint64_t now_ns) {
     switch (frame[0]) {
-    case CCI__FRAME_ACK: return frames->acks++ > 0 || cci__rel_input_ack(rel, frame, left, &frames->acked_ns, now_ns);
+    case CCI__FRAME_ACK:
+        if (frames->ack) return 1;
+        frames->ack = frame;
+        return cci__rel_input_ack(rel, frame, left, &frames->acked_ns, now_ns);
     case CCI__FRAME_NACK:
         if (frames->nacks++ < sizeof rel->nacks / sizeof rel->nacks[0]) cci__rel_input_nack(rel, frame, now_ns);
+        if (!frames->nack && frame[1] == CCI_ERR_RNR) frames->nack = frame;
         return 1;
     case CCI__FRAME_PING: frames->is_eliciting = frames->is_pinged = 1; return 1;
     case CCI__FRAME_TAKEN:
@@ -9166,8 +9168,7 @@ static inline int cci__rel_outcome_of(cci_rel_t *rel, uint64_t number) {
     return CCI__TAKEN;
 }
 
-/* The answer to a PING tells a side that receives alone how long the path is. It comes before a time-out: nothing is
- * repeated for it. */
+/* The answer to a PING tells a side that receives alone how long the path is, before a time-out repeats anything. */
 static CCI__RARE void cci__rel_ask_path(cci_rel_t *rel) {
     if (CCI__REL_FAR && rel->reliable && rel->rttvar_ns > 0 && rel->rttvar_ns < 2000 * CCI__MS) rel->ping = 1;
 }
@@ -9189,11 +9190,10 @@ static inline void cci__rel_received(cci_rel_t *rel, uint64_t number, uint64_t t
 }
 
 /* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten
- * as long as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND,
- * _NEWEST. */
+ * as long as the packet is kept; `buffer` is the user's name for it. Returns CCI_REL_UNSOUND, _SOUND or _NEWEST. */
 CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
                           uint64_t now_ns) {
-    cci__rel_frames_t frames = {0, 0, 0, 0, 0, 0, 0, CCI__TAKEN};
+    cci__rel_frames_t frames = {0, NULL, NULL, 0, 0, 0, 0, 0, CCI__TAKEN};
     uint32_t at, size;
     cci__rel_span_t run;
     uint64_t top = cci__rel_top(rel), number = cci__expand32(number_low, top), expected = rel->expected;
@@ -9221,6 +9221,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
                 return cci__rel_malformed(rel);
             }
         }
+    if (CCI__UNLIKELY(frames.nack != NULL)) cci__rel_note_refused(rel, frames.ack, frames.nack);
     if (run.count && frames.outcome == CCI__TAKEN)
         frames.outcome = cci__rel_input_run(rel, bytes, run.begin, run.end, run.count, run.has_bulk, buffer);
     if (!held || rel->advanced || rel->expected != expected) rel->stuck_ns = now_ns;
@@ -9288,16 +9289,34 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
     cci__rel_forget_leaving(rel);
 }
 
-/* The peer had no buffers so far, but may have taken the last try, whose answer is under way. Is it worth the wait? */
-static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
-    uint64_t most_ns = cci__min64(20 * cci_rel_answer_ns(rel), CCI__REL_ANSWER_NS);
-    if (!rel->rnr || !rel->is_tried || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
-        rel->overdue_ns = 0;
-        return 0;
+/* Among these packets, is there one that the peer may have taken, of an item whose time-out is over? Of an ordered
+ * connection only what was refused counts: what is behind that can't be delivered. */
+static const cci_rel_item_t *cci__rel_unanswered(const cci_rel_t *rel, const cci_list_t *packets, uint64_t now_ns) {
+    const cci_list_t *node;
+    for (node = packets->next; node != packets; node = node->next) {
+        const cci_rel_sent_t *sent = CCI__CONTAINER(node, const cci_rel_sent_t, node);
+        if (!sent->item || sent->is_refused || (sent->item->flags & CCI__ITEM_VOID)) continue;
+        if (rel->ordered ? (int32_t)((uint32_t)sent->item->first - rel->rnr_sequence) <= 0
+                         : cci__rel_item_ends_ns(rel, sent->item) <= now_ns)
+            return sent->item;
     }
-    if (!rel->overdue_ns) rel->overdue_ns = now_ns;
-    rel->expire_ns = rel->overdue_ns + most_ns;
-    return 1;
+    return NULL;
+}
+
+/* The peer had no buffers so far, but may have taken the last try, whose answer is under way. That is awaited as long
+ * again; what a peer that is silent then has taken is unknown, and its refusals count no more. */
+static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
+    const cci_rel_item_t *item = rel->rnr ? cci__rel_unanswered(rel, &rel->flight, now_ns) : NULL;
+    if (rel->rnr && !item) item = cci__rel_unanswered(rel, &rel->lost, now_ns);
+    if (item) {
+        uint64_t most_ns = cci__max64(item->timeout_us * UINT64_C(1000), 20 * cci_rel_answer_ns(rel));
+        if (!rel->overdue_ns) rel->overdue_ns = now_ns;
+        rel->expire_ns = rel->overdue_ns + cci__max64(most_ns, CCI__REL_ANSWER_NS);
+        if (now_ns < rel->expire_ns) return 1;
+        rel->rnr = 0;
+    }
+    rel->overdue_ns = 0;
+    return 0;
 }
 
 /* The send time-out of something may be over. */
@@ -9383,8 +9402,7 @@ static void cci__rel_probe_timeout(cci_rel_t *rel, uint64_t now_ns) {
 }
 
 #ifndef CCI_SMALL
-/* Packets go another way from now on, of which nothing is known. What is under way counts as lost, and says nothing
- * about the new path. */
+/* Packets go another way from now on. What is under way counts as lost, and says nothing about the new path. */
 CCI_API void cci_rel_moved(cci_rel_t *rel) {
     while (!cci__list_empty(&rel->flight))
         (void)cci__rel_missed(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node), 0);
@@ -10309,8 +10327,7 @@ CCI_API int cci_rma_wants_to_answer(const cci_rma_reader_t *reader) {
 }
 
 /* Writes the next frame of an answer into `at` (24 bytes), whose data is at *body, or behind the 16 bytes of the frame;
- * returns the bytes written, or 0 if there is nothing (any more). `space`: bytes of frame and data that fit into the
- * packet. */
+ * returns the bytes written, or 0 if there is nothing (any more). `space`: bytes of frame and data that still fit. */
 CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader, uint8_t *at, uint32_t space,
                                 const uint8_t **body, uint32_t *body_length) {
     *body = NULL;
@@ -10576,8 +10593,7 @@ CCI__UNUSED static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stat
  *
  * What there is to tell stands with its connection, in memory that is made when the program asks for these events, so
  * that it can't be missing when something happens; and in one list, in the order in which it happened. In the queue of
- * urgent events wait only as many events as there are in CCI__NOTICE_EVENTS, which learn what they are when the program
- * takes them. */
+ * urgent events wait only as many as there are in CCI__NOTICE_EVENTS, which learn what they are when they are taken. */
 
 #ifdef CCI_SMALL
 #define CCI__TELLS(statement) ((void)0) /* such a machine does without CCI_EVENT_STATUS */
@@ -11753,8 +11769,7 @@ CCI__UNUSED static void cci__endpoint_stop_thread(cci__endpoint_t *ep) {
 #endif
 }
 
-/* What engines put into their tables of operations: in the order of cci_endpoint_ops_t, up to get_event, and from
- * set_endpoint_opt on. */
+/* What engines put into their tables, in the order of cci_endpoint_ops_t: up to get_event, from set_endpoint_opt on. */
 #define CCI__ENDPOINT_OPS(destroy, connect)                                                                            \
     destroy, cci__endpoint_accept, cci__endpoint_reject, connect, cci__endpoint_disconnect, cci__endpoint_arm_os_handle
 #define CCI__ENDPOINT_OPTS                                                                                             \
@@ -12047,8 +12062,7 @@ typedef struct cci__memory {
     struct cci__memory *next;
 } cci__memory_t;
 
-/* What grows as connections have traffic: each kind has its part of the memory limit, so that none can leave nothing to
- * another. */
+/* What grows with traffic: each kind has its part of the memory limit, so that none can leave nothing to another. */
 enum {
     CCI__STORE_HOT = CCI_REL_GAPS + 1, /* those before are the pool's */
     CCI__STORE_READERS,
@@ -12247,8 +12261,7 @@ static void cci__dgram_give_back(cci__dgram_t *ep, int kind, void *thing) {
 }
 
 #if !defined(CCI_NO_ATOMICS) || !defined(CCI_SMALL)
-/* Where a rare part of a connection stands; NULL if there are none in its slab. With `make`, NULL if there is no
- * memory. */
+/* Where a rare part of a connection stands; NULL if its slab has none. With `make`, NULL if there is no memory. */
 static CCI__RARE void **cci__dgram_rare_at(cci__dgram_t *ep, void ****table, const cci__dconn_t *conn, int make) {
     uint32_t index = conn->conn.index % CCI__CONN_MOST;
     void **slab;
@@ -12416,8 +12429,7 @@ static void cci__dgram_lay_out(cci__dgram_t *ep, cci_rel_packet_t *packet, cci_l
 }
 
 /* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes.
- * `conn` is the one that it belongs to, or NULL; `hot` is given when the packet is one of the reliability
- * protocol's. */
+ * `conn` is the one that it belongs to, or NULL; `hot` is given when the packet is the reliability protocol's. */
 static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__dconn_t *conn, cci__hot_t *hot) {
     cci__tx_slot_t *slot = &ep->slots[ep->tx_count];
     cci_link_tx_t *tx = &ep->tx[ep->tx_count++];
@@ -13000,8 +13012,7 @@ static int cci__dgram_evict(cci__dgram_t *ep, cci__hot_t *hot) {
     return 1;
 }
 
-/* A challenge waits for its answer, or an answer waits to leave: in the next turn all would begin anew. Not for
- * ever, though. */
+/* A challenge, or the answer to one, is under way: in the next turn all would begin anew. Not for ever, though. */
 static int cci__path_is_busy(const cci__dgram_t *ep, const cci_conn_path_t *path) {
     return path && (path->owes_response || path->challenge) && ep->base.now_ns < path->since_ns + CCI__DGRAM_TURN_NS;
 }
@@ -13196,8 +13207,7 @@ static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
     return parked;
 }
 
-/* Takes the next connection out of the queue, NULL if nobody waits any more. Those that have moved more than others
- * wait for another round. */
+/* Takes the next connection out of the queue, NULL: nobody waits. Those that have moved more wait for another round. */
 static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
     uint32_t rounds = CCI__DGRAM_ROUNDS;
     while (ep->waiting_count > 0) {
@@ -14615,8 +14625,7 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->conn.deadline_ns = ep->base.now_ns + period_ns;
 }
 
-/* Asks a peer that has been silent for long whether it is still there. It needs no hot state, and answers with
- * CONFIRMED. */
+/* Asks a peer that has been silent for long whether it is there. It needs no hot state, and answers with CONFIRMED. */
 static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t period_ns = cci__dgram_longest_silence(ep, conn);
     cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->base.now_ns, &conn->in.open.probe_ns);
@@ -14980,8 +14989,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
  * ================================================================================================================== */
 
 #ifdef CCI_SMALL
-/* How many of each kind there are, in the order of CCI_REL_BLOCKS and CCI__STORE_HOT; the counts of buffers raise
- * some. */
+/* How many of each kind there are, in the order of CCI_REL_BLOCKS and CCI__STORE_HOT; the buffer counts raise some. */
 static const uint16_t cci__small_most[CCI__STORES] = {1,
                                                       0,
                                                       0,
@@ -15645,8 +15653,7 @@ static uint64_t cci__dgram_next_deadline(cci__endpoint_t *base) {
     return cci__dgram_sleep_deadline(base);
 }
 
-/* The next message that has arrived; *event is NULL if it was cancelled. Returns CCI_ENOBUFS if there is one but no
- * event to give it with. */
+/* The next message that has arrived; *event is NULL if it was cancelled. CCI_ENOBUFS: no event to give it in. */
 static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
     cci__hot_t *hot = CCI__CONTAINER(ep->inbox.next, cci__hot_t, inbox);
     cci_rel_run_t *run;
@@ -15692,8 +15699,7 @@ static int cci__op_is_before(const cci_evq_event_t *completion, const cci__hot_t
 }
 
 /* Is the completion next, and not a message? What happened to one connection is told in the order in which it
- * happened; and a completion comes before all messages that came after it, since one of them may be the answer on
- * another connection. */
+ * happened; and a completion comes before all later messages: one may be the answer on another connection. */
 static int cci__dgram_is_next(cci__dgram_t *ep, const cci_evq_event_t *completion) {
     cci__hot_t *hot;
     if (!completion || cci__list_empty(&ep->inbox)) return completion != NULL;
@@ -15741,8 +15747,7 @@ static uint32_t cci__dgram_in_a_ms(uint64_t took_ns, uint32_t count) {
     return most;
 }
 
-/* How many events, and messages among them, the program may have next. And does it send its messages one close to the
- * other? */
+/* How many events, and messages among them, may the program have next? And does it send messages close together? */
 static void cci__dgram_judge(cci__dgram_t *ep) {
     uint64_t took_ns;
     if (ep->given + ep->issued > 0) ep->base.polls.left = 0; /* that may have taken long */
@@ -16146,8 +16151,7 @@ static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *co
     return status;
 }
 
-/* Its turn is over, or its peer does not answer, and it has something under way: what the program issues more has to
- * wait. */
+/* Its turn is over, or its peer does not answer, and it has something under way: what is issued next has to wait. */
 static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__hot_t *hot) {
     if (CCI__LIKELY(ep->waiting_count == 0) || cci__list_empty(&hot->rel.items)) return 0;
     hot->rel.leaving = hot->rel.leaving ? 2 : 0;
@@ -16812,8 +16816,7 @@ static int cci__is_endpoint(const void *handle) {
 #define cci__give_name_up(endpoint) ((void)0)
 #define cci__forget_names() ((void)0)
 #else
-/* Binds what no other process of this host, or network namespace, can bind at the same time. -1: where there is nothing
- * of the kind. */
+/* Binds what no other process of this host, or network namespace, can bind at the same time. -1: not possible here. */
 static int cci__hold(const uint64_t words[2], int *fd) {
     *fd = -1;
 #if defined(__linux__)
@@ -17731,8 +17734,7 @@ static int cci__ini_parse_line(cci__ini_t *ini, uint32_t line, char *at, size_t 
     return *at == '[' ? cci__ini_parse_header(ini, line, at, length) : cci__ini_parse_pair(ini, line, at, length);
 }
 
-/* Parses a configuration; `name` stands for it in messages. What comes out of it is freed with cci__ini_free(). The
- * bytes may be anything. */
+/* Parses a configuration, any bytes; `name` stands for it in messages. What comes out is freed with cci__ini_free(). */
 static int cci__ini_parse(const char *name, const char *text, size_t length, cci__ini_t *ini) {
     char *at, *end;
     uint32_t line = 0;
@@ -17978,8 +17980,7 @@ static cci__device_t *cci__device_of(cci_device_t *device) {
     return (cci__device_t *)(uintptr_t)device;
 }
 
-/* Keeps a text as long as the device. One that was shown before is found again, so that a device whose state flaps does
- * not eat memory. */
+/* Keeps a text as long as the device; one that was shown before is found again: a flapping device eats no memory. */
 static const char *cci__text_keep(cci__device_t *device, const char *text) {
     size_t size = strlen(text) + 1;
     cci__text_t *kept;
@@ -19119,8 +19120,7 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
     return status;
 }
 
-/* The lock is not held while the endpoint says good-bye to its peers, which may take a while; its transport counts as
- * busy until that is over. */
+/* The lock is not held while the endpoint says good-bye to its peers; its transport counts as busy meanwhile. */
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport = NULL;
@@ -20827,7 +20827,7 @@ static void cci__tiny_fail(cci__tiny_conn_t *conn, int type, int status) {
 static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
     uint32_t i;
     cci__tiny_op_t *op = cci__tiny_op_at(conn, 0);
-    if (!conn->is_refused || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
+    if (conn->is_refused != 2 || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
         cci__tiny_break(conn, CCI_ETIMEDOUT);
         return;
     }
@@ -20847,8 +20847,7 @@ static void cci__tiny_sample(cci__tiny_conn_t *conn, uint32_t sample) {
     conn->rttvar += off - (conn->rttvar >> 2);
 }
 
-/* The peer has taken something. Only what was sent once tells the round trip; until something does, the back-off stays
- * (RFC 6298, 3 and 5.7). */
+/* The peer has taken something. What was sent once tells the round trip, and ends the back-off (RFC 6298, 5.7). */
 static void cci__tiny_progress(cci__tiny_conn_t *conn, const cci__tiny_op_t *op, int is_sample) {
     conn->taken = conn->ep->now;
     if (is_sample) cci__tiny_sample(conn, conn->ep->now - op->sent);
@@ -20892,8 +20891,7 @@ static void cci__tiny_ask(cci__tiny_conn_t *conn) {
 
 /* A request finds no free connection, or too few receive buffers: the connection that has been silent longest, for more
  * than a second, is asked for a sign of life, and ended when it misses eight in a row. Only requests drive this, one
- * connection at a time; many requests cause no more than one question in half a second, nor does a question outlive
- * them. */
+ * connection at a time; many requests cause one question in half a second at most, and none outlives them. */
 static void cci__tiny_check_silent(cci__tiny_t *ep) {
     cci__tiny_conn_t *conn = NULL;
     uint32_t i, silent = CCI__TINY_MS(1000), interval;

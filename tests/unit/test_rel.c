@@ -503,6 +503,23 @@ static int world_idle(const world_t *w) {
     return cci_rel_idle(&w->side[0].rel) && cci_rel_idle(&w->side[1].rel) && w->flying_count == 0;
 }
 
+/* Drops what is under way to a side and shorter than so many bytes. */
+static void lose_what_is_short(world_t *w, const side_t *to, uint32_t length) {
+    uint32_t i, left = 0;
+    for (i = 0; i < w->flying_count; i++) {
+        if (w->flying[i].to == to && w->flying[i].buf->length < length)
+            buf_drop(w->flying[i].buf);
+        else
+            w->flying[left++] = w->flying[i];
+    }
+    w->flying_count = left;
+}
+
+/* Drops all that is under way to a side. */
+static void lose_what_flies_to(world_t *w, const side_t *to) {
+    lose_what_is_short(w, to, UINT32_MAX);
+}
+
 /* Until nothing is under way; 0 if that takes longer than `ns`. */
 static int run_until_idle(world_t *w, uint64_t ns) {
     uint64_t until = w->now_ns + ns;
@@ -1362,6 +1379,81 @@ static void test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_co
     }
 }
 
+/* Whether it took the last try nobody knows: that does not end with CCI_ERR_RNR, which says that it did not. */
+static void test_a_receiver_that_vanishes_while_it_is_not_ready_breaks_the_connection(void **state) {
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(712 + i, attributes[i], 1200);
+        uint64_t began = w->now_ns;
+        w->side[0].rel.timeout_us = 3000000;
+        w->side[1].refuse_keep = 256;
+        for (n = 0; n < 5; n++) send_sure(&w->side[0], 500);
+        run_for(w, 2900 * MS);
+        w->down = 1;
+        run_for(w, 3000 * MS);
+        assert_int_equal(w->side[0].completed, 0);
+        while (!w->side[0].broken && w->now_ns < began + 20000 * MS) step(w);
+        assert_int_equal(w->side[0].broken, CCI_ETIMEDOUT);
+        assert_in_range((w->now_ns - began) / MS, 6000, 6100); /* as long again */
+        assert_int_equal(w->side[0].completed, 5);
+        for (n = 0; n < 5; n++) assert_int_equal(w->side[0].ops[n].rel.status, CCI_ETIMEDOUT);
+        assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
+}
+
+/* What flies to a side arrives together, when that is awake again. */
+static void sleep_for(world_t *w, const side_t *to, uint64_t ns) {
+    uint64_t until = w->now_ns + ns;
+    while (w->now_ns < until) {
+        uint32_t i;
+        step(w);
+        for (i = 0; i < w->flying_count; i++)
+            if (w->flying[i].to == to) w->flying[i].at_ns = cci__max64(w->flying[i].at_ns, until);
+    }
+}
+
+/* Around the time-out the receiver now takes something and now nothing, is asleep now and then, and packets are lost in both
+ * directions: what succeeds was delivered, and what ends with CCI_ERR_RNR was not. */
+static uint32_t refuse_at_random(uint64_t seed, int attribute) {
+    world_t *w = world_new(seed, attribute, mtus[seed / 2 % 4]);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    uint32_t n, refused = 0;
+    w->lose = chance(w, 2) * chance(w, 100);
+    s->rel.timeout_us = 500000;
+    peer->refuse_keep = 256;
+    for (n = 0; n < 30; n++) send_sure(s, 100 + chance(w, 900));
+    while (s->completed < 30 && !s->broken) {
+        uint64_t ns = (1 + chance(w, 60)) * MS;
+        if (chance(w, 4) == 0)
+            sleep_for(w, peer, 20 * ns);
+        else
+            run_for(w, ns);
+        peer->refuse_keep = 240 + chance(w, 40);
+        if (peer->sent < 30 && chance(w, 3) == 0) send_sure(peer, 100 + chance(w, 900));
+    }
+    w->lose = peer->refuse_keep = 0;
+    (void)run_until_idle(w, 2000 * MS);
+    for (n = 0; n < 30 && !s->broken; n++) {
+        int status = s->ops[n].rel.status;
+        assert_true(status == CCI_SUCCESS || status == CCI_ERR_RNR);
+        if (peer->delivered[n] != (status == CCI_SUCCESS))
+            fail_msg("seed %u: message %u of connection %d was%s delivered", (unsigned)seed, n, attribute,
+                     peer->delivered[n] ? "" : " not");
+        refused += status == CCI_ERR_RNR;
+    }
+    world_end(w);
+    return refused;
+}
+
+static void test_what_ends_with_rnr_was_not_delivered_whatever_is_lost_or_late(void **state) {
+    uint32_t i, refused = 0;
+    (void)state;
+    for (i = 0; i < 200; i++) refused += refuse_at_random(7100 + i, attributes[i % 2]);
+    assert_true(refused > 500);
+}
+
 /* An operation of another layer behind a message that was refused until its time-out, and of whose withdrawal nobody hears: that
  * would be progress. */
 static cci_rel_item_t *behind_a_refused_message(world_t *w) {
@@ -1372,13 +1464,14 @@ static cci_rel_item_t *behind_a_refused_message(world_t *w) {
     w->side[1].refuse_keep = 256;
     send_sure(s, 500);
     run_for(w, 100 * MS);
-    w->down = 1;
     op = next_op(s);
     assert_int_equal(cci_rel_extern(&s->rel, 0, NULL, 0, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
     s->sent++;
     run_for(w, 350 * MS);
     assert_int_equal(s->completed, 0);
     while (s->completed == 0) step(w);
+    lose_what_flies_to(w, &w->side[1]);
+    w->down = 1;
     assert_int_equal(s->ops[0].rel.status, CCI_ERR_RNR);
     assert_int_equal(s->completed, 1);
     return item;
@@ -1437,23 +1530,6 @@ static void test_half_a_run_behind_a_read_waits_for_it_when_the_other_half_is_re
         assert_int_equal(peer->delivered_count, 2);
         world_end(w);
     }
-}
-
-/* Drops what is under way to a side and shorter than so many bytes. */
-static void lose_what_is_short(world_t *w, const side_t *to, uint32_t length) {
-    uint32_t i, left = 0;
-    for (i = 0; i < w->flying_count; i++) {
-        if (w->flying[i].to == to && w->flying[i].buf->length < length)
-            buf_drop(w->flying[i].buf);
-        else
-            w->flying[left++] = w->flying[i];
-    }
-    w->flying_count = left;
-}
-
-/* Drops all that is under way to a side. */
-static void lose_what_flies_to(world_t *w, const side_t *to) {
-    lose_what_is_short(w, to, UINT32_MAX);
 }
 
 static int flies_to(const world_t *w, const side_t *to) {
@@ -2896,6 +2972,8 @@ int main(void) {
         cmocka_unit_test(test_a_message_behind_a_withdrawal_completes_before_its_answer),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
+        cmocka_unit_test(test_a_receiver_that_vanishes_while_it_is_not_ready_breaks_the_connection),
+        cmocka_unit_test(test_what_ends_with_rnr_was_not_delivered_whatever_is_lost_or_late),
         cmocka_unit_test(test_a_late_copy_of_what_was_refused_brings_nothing),
         cmocka_unit_test(test_a_last_try_whose_answer_is_lost_is_no_refusal),
         cmocka_unit_test(test_traffic_goes_on_after_a_cut),
