@@ -2879,8 +2879,7 @@ CCI__UNUSED static void cci__flow_marked(cci_flow_t *flow, const cci_congestion_
 /* What a reduction of the window changes. When all that seemed lost has come, it is as it was before [RFC 4015]; CUBIC
  * goes on from there towards its peak [RFC 9438 4.9]. */
 typedef struct cci_flow_before {
-    uint64_t cut_ns;
-    uint64_t window;
+    uint64_t cut_ns, window;
     uint32_t threshold, peak;
     uint16_t gain;
 } cci_flow_before_t;
@@ -3214,8 +3213,7 @@ extern "C" {
 typedef struct cci_evq_buffer {
     struct cci_evq_buffer *next;
     uint8_t *data; /* 64-byte aligned */
-    uint32_t refs;
-    uint32_t reserved;
+    uint32_t refs, reserved;
 } cci_evq_buffer_t;
 
 /* Which pool an event returns to. The last two are the user's. */
@@ -3587,8 +3585,7 @@ typedef struct cci_conn_pieces {
     uint32_t unit;    /* bytes of each but the last */
 } cci_conn_pieces_t;
 
-/* The data of an ACCEPT or REJECT, which follows: at the server while the client may ask for it, at the client while
- * it comes and while the program has it. */
+/* The data of an ACCEPT or REJECT: at the server while it may be asked for, at the client until the program is done. */
 typedef struct cci_conn_answer {
     cci_list_t node; /* the user's */
     uint32_t data_len;
@@ -3903,8 +3900,7 @@ CCI_API void cci_conn_count_source(cci_conn_table_t *table, const uint8_t prefix
     }
 }
 
-/* May a network have one connection more, where `undecided_left` requests can still be held? Three quarters at
- * most are for one, so that others find something. */
+/* May a network, with `undecided_left` requests left to hold, have one more connection? Three quarters are for one. */
 CCI_API int cci_conn_source_may(const cci_conn_table_t *table, const uint8_t prefix[16], uint32_t undecided_left) {
     uint32_t a = cci__conn_source_at(table, prefix, 0), b = cci__conn_source_at(table, prefix, 1);
     return cci__share(cci__min32(table->sources.all[0][a], table->sources.all[1][b]),
@@ -4316,8 +4312,7 @@ CCI_API void cci_conn_write_port(uint32_t port, char text[6]) {
     text[5] = '\0';
 }
 
-/* "49321/storage": the name behind a port, as a server's transport is given it. The port becomes the text; 0: there is
- * no name, and the text is empty. */
+/* "49321/storage": the name behind a port. The port becomes the text; 0: there is no name, and the text is empty. */
 CCI_API uint64_t cci_conn_named_port(const char *service, const char *name_text, char port[6]) {
     cci_conn_name_t name;
     port[0] = '\0';
@@ -5028,8 +5023,7 @@ typedef struct cci_conn_path {
     uint64_t left_ns;        /* when the peer has moved from `left`; 0: it has not */
     cci_link_addr_t left;
     uint64_t response; /* to a challenge of the peer's, if it is owed */
-    uint32_t tries;
-    uint32_t owes_response;
+    uint32_t tries, owes_response;
     struct cci_conn_candidates *candidates; /* the user's: NULL, or what other paths there are */
 } cci_conn_path_t;
 
@@ -5059,8 +5053,7 @@ CCI_API void cci_conn_path_elsewhere(cci_conn_table_t *table, const cci_conn_t *
     path->received += length;
 }
 
-/* A packet with nothing but a CHALLENGE or RESPONSE says nothing about where the peer is: it tries a path, or answers
- * who tries one (RFC 9000, 9.1). */
+/* A packet with a CHALLENGE or RESPONSE alone tries a path, and does not say where the peer is (RFC 9000, 9.1). */
 CCI_API int cci_conn_path_probes(const uint8_t *bytes, uint32_t length) {
     return length == CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME &&
            (bytes[CCI__HEADER_SIZE] == CCI__FRAME_CHALLENGE || bytes[CCI__HEADER_SIZE] == CCI__FRAME_RESPONSE);
@@ -5360,7 +5353,7 @@ CCI_API int cci_conn_candidates_found(const cci_conn_table_t *table, const cci_c
  *     VOID     type, flags, 0 2, sequence 4, count 4, 0 4      all of these were cancelled
  *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, expected 4, n times (gap 2, length 2)
  *              expected: all sequence numbers below have been taken
- *     NACK     type, reason, number 2, sequence 4               not taken: no buffers (with an ACK), or no memory
+ *     NACK     type, reason, number 2, sequence 4               no buffers (with an ACK), or memory not accessible
  *     PING     type, 0 7                                       only wants to be acknowledged
  *     TAKEN    type, n, 0 2, base 4, n times (begin 2, behind 2)  unordered: base + begin to base + behind have been
  *              delivered
@@ -5385,12 +5378,13 @@ extern "C" {
 #define CCI__REL_SEQUENCES 8u
 #define CCI__REL_UNTOLD 4u
 #define CCI__REL_GAPS 12u
+#define CCI__REL_FATES 0 /* what became of each packet when messages were refused, is not followed */
 #else
-#define CCI__REL_RANGES 32u /* of packet numbers */
-#define CCI__REL_SEQUENCES                                                                                             \
-    112u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
-#define CCI__REL_UNTOLD 16u /* of those among them that a TAKEN of ours names */
-#define CCI__REL_GAPS 96u   /* in a bulk write */
+#define CCI__REL_RANGES 32u     /* of packet numbers */
+#define CCI__REL_SEQUENCES 112u /* of sequence numbers, unordered: as many packets as are repeated at once */
+#define CCI__REL_UNTOLD 16u     /* of those among them that a TAKEN of ours names */
+#define CCI__REL_GAPS 96u       /* in a bulk write */
+#define CCI__REL_FATES 1
 #endif
 #define CCI__REL_TAKEN_RANGES 16u  /* in a TAKEN of a peer's at most */
 #define CCI__REL_FEW_NUMBERS 1u    /* the ranges that there is space for before the pool is asked: of packet numbers */
@@ -5457,10 +5451,11 @@ enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_ZERO_COPY, CCI
 #define CCI__ITEM_DONE 8u   /* finished, waits for earlier ones */
 #define CCI__ITEM_RMA 16u   /* counts for fences */
 #define CCI__ITEM_FENCE 32u
-#define CCI__ITEM_SENT 64u     /* all of it has been sent at least once */
-#define CCI__ITEM_PAIR 128u    /* the next sequence number belongs to it: a completion message */
-#define CCI__ITEM_LEAVING 256u /* about to be cancelled */
-#define CCI__ITEM_ANSWER 512u  /* may answer a message of the peer's: an acknowledgement travels with it */
+#define CCI__ITEM_SENT 64u      /* all of it has been sent at least once */
+#define CCI__ITEM_PAIR 128u     /* the next sequence number belongs to it: a completion message */
+#define CCI__ITEM_LEAVING 256u  /* about to be cancelled */
+#define CCI__ITEM_ANSWER 512u   /* may answer a message of the peer's: an acknowledgement travels with it */
+#define CCI__ITEM_DOUBTED 1024u /* it was begun anew, and packets from before may have been taken */
 
 typedef struct cci_rel_item {
     cci_list_t node;  /* in the connection's list of unfinished items, in the order of the calls */
@@ -5506,12 +5501,14 @@ typedef union cci_rel_gaps {
 typedef struct cci_rel_sent {
     cci_list_t node;
     uint64_t number, time_ns;
-    cci_rel_item_t *item; /* NULL: nothing to repeat */
-    uint64_t offset;      /* BULK: of data; else of frames */
-    uint32_t length;
-    uint32_t fragment;                                    /* RUN: offset in the message at `offset`, if is_fragment */
-    uint32_t size;                                        /* of the packet */
-    uint8_t is_fragment, is_probe, in_flight, is_refused; /* is_refused: the peer has not taken it, and never will */
+    cci_rel_item_t *item;  /* NULL: nothing to repeat */
+    uint64_t offset;       /* BULK: of data; else of frames */
+    uint32_t length, size; /* the latter of the packet */
+    uint16_t fragment;     /* RUN: offset in the message at `offset`, if is_fragment */
+    uint16_t before;
+    uint8_t is_fragment, is_probe, in_flight;
+    uint8_t is_refused : 1; /* the peer never takes this packet */
+    uint8_t is_doubted : 1; /* it may have taken one with the same, up to that with the number `before` (low bits) */
 } cci_rel_sent_t;
 
 /* What remains of a packet that was taken for lost, until its number is settled: a record without an item, in `late`.
@@ -5544,8 +5541,7 @@ typedef struct cci_rel_run {
 typedef struct cci_rel_reassembly {
     cci_list_t node; /* ascending by first */
     uint64_t first, total;
-    uint32_t count;
-    uint32_t range_count, range_capacity;
+    uint32_t count, range_count, range_capacity;
     uint8_t complete;
     uint8_t after; /* flags of the first frame */
     void *buffer;  /* FRAGMENT: memory for the whole, a run in front of it */
@@ -5621,13 +5617,9 @@ typedef struct cci_rel_pool {
     /* blocks that one connection may have, and writes, reads and zero-copy messages */
     uint32_t block_limit, bulk_limit;
     uint32_t block_most; /* blocks that one may have where the path takes so many; 0: no more than block_limit */
-    uint32_t block_total, block_out;
-    uint32_t middle_total, middle_out;
-    uint32_t large_total, large_out;
+    uint32_t block_total, block_out, middle_total, middle_out, large_total, large_out;
     uint32_t block_silent, middle_silent, large_silent; /* of those: held for peers that do not answer */
-    uint32_t reassembly_total, reassembly_free;
-    uint32_t record_free, record_total;
-    uint32_t gap_free;
+    uint32_t reassembly_total, reassembly_free, record_free, record_total, gap_free;
     uint32_t buffers_held; /* by all connections, with what can't be delivered yet */
     uint32_t starved;      /* something that was due had to be refused */
     uint32_t base_mtu;
@@ -5714,8 +5706,7 @@ struct cci_rel {
     uint32_t in_flight, peer_window; /* bytes */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
-    uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns;
-    uint64_t largest_acked, recovery_number;
+    uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns, largest_acked, recovery_number;
     cci_flow_t flow;
     uint64_t pace_ns;
     cci_rel_item_t *burst;   /* after a packet: what goes on in the next one, if nothing else comes first */
@@ -5800,8 +5791,7 @@ CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_callbacks_t *
     cci__list_init(&pool->gaps);
 }
 
-/* Adds `count` blocks: that many messages of any size can be pending on each connection. `bytes` has count times
- * block_size bytes, 8-byte aligned. */
+/* Adds `count` blocks: as many messages can be pending. `bytes`: count * block_size bytes, 8-byte aligned. */
 CCI_API void cci_rel_pool_add_blocks(cci_rel_pool_t *pool, cci_rel_block_t *blocks, uint8_t *bytes, uint32_t count) {
     uint32_t i;
     pool->block_total += count;
@@ -6261,6 +6251,7 @@ CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         cci__list_remove(&item->queue);
         item->since_ns = cci__max64(item->since_ns, rel->progress_ns);
+        if (CCI__REL_FATES && item->pieces > 0) item->flags |= CCI__ITEM_DOUBTED;
         item->pieces = 0;
         item->sent = item->fragment = 0;
         item->bulk_sent = 0;
@@ -6585,8 +6576,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
 }
 
 /* Gives an operation that another layer carries out its place in the order. The callback start() is called when it may
- * begin, perhaps at once; the other layer calls cci_rel_extern_done() at its end. The message `data` follows when it is
- * done, if `message` is set. */
+ * begin, perhaps at once; the other layer calls cci_rel_extern_done() at its end. Then `data` follows, if `message`. */
 CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data, uint32_t length, int fence,
                            cci_rel_op_t *op, void *user_data, cci_rel_item_t **made, uint64_t now_ns) {
     cci_rel_item_t *item, *follow;
@@ -6827,19 +6817,6 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     return cci__min64(pto << cci__min32(rel->probes, 10), cci__max64(4 * pto, 1000 * CCI__MS));
 }
 
-/* How long the peer's answer may take, for all that is known of the path. */
-CCI_API uint64_t cci_rel_answer_ns(const cci_rel_t *rel) {
-    return rel->srtt_ns ? rel->srtt_ns + 4 * rel->rttvar_ns : cci__rel_first_pto_ns(rel);
-}
-
-/* When it is too late for an acknowledgement. The tries of a message that is refused are packets, too, which must not
- * put off for ever what was lost before them: then each packet has its own time. */
-static uint64_t cci__rel_pto_at_ns(const cci_rel_t *rel) {
-    const cci_rel_sent_t *oldest = CCI__CONTAINER(rel->flight.next, const cci_rel_sent_t, node);
-    if (cci__list_empty(&rel->flight)) return CCI__NEVER;
-    return (rel->rnr ? oldest->time_ns : rel->last_sent_ns) + cci__rel_pto_ns(rel);
-}
-
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
  * twice its bytes, and where other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
@@ -6900,10 +6877,7 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
     packet->spent = NULL;
     packet->codepoint = rel->codepoint;
     packet->number = rel->next_number++;
-    if (CCI__UNLIKELY(rel->nack_count > 0 && rel->number_count > 0)) { /* names what was taken of what it refuses */
-        rel->ack_count += rel->ack_count == 0;
-        rel->low_range = 0;
-    }
+    if (CCI__REL_FATES && CCI__UNLIKELY(rel->nack_count > 0)) rel->low_range = 0; /* the ACK names all that it can */
     while (rel->nack_count > 0 && room >= 24) {
         uint8_t *at = packet->head + packet->head_length;
         rel->nack_count--;
@@ -6912,7 +6886,7 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
         packet->head_length += 8;
         room -= 8;
     }
-    if (rel->ack_count > 0)
+    if (rel->ack_count > 0 && rel->nack_count == 0) /* with the NACKs: it says what else was taken */
         packet->head_length +=
             cci__rel_write_ack(rel, packet->head + packet->head_length, cci__min32(room, 80), now_ns);
 }
@@ -6927,7 +6901,7 @@ static void cci__rel_track(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sen
     sent->time_ns = now_ns;
     sent->size = packet->head_length + packet->body_length + packet->pad_length;
     sent->in_flight = 1;
-    sent->is_refused = 0;
+    if (CCI__REL_FATES) sent->is_refused = 0;
     rel->in_flight += sent->size;
     rel->last_sent_ns = now_ns;
     cci__list_append(&rel->flight, &sent->node);
@@ -6950,8 +6924,10 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     sent->item = item;
     sent->number = UINT64_MAX; /* until it is sent */
     sent->offset = 0;
-    sent->length = sent->fragment = sent->size = 0;
+    sent->length = sent->size = sent->fragment = 0;
     sent->is_fragment = sent->is_probe = sent->in_flight = sent->is_refused = 0;
+    sent->is_doubted = CCI__REL_FATES && item && (item->flags & CCI__ITEM_DOUBTED);
+    if (CCI__REL_FATES) sent->before = (uint16_t)(rel->next_number - 1);
     if (item) item->pieces++;
     return sent;
 }
@@ -7021,7 +6997,7 @@ static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci
     packet->body = data;
     packet->body_length = rest;
     sent->offset = offset;
-    sent->fragment = fragment;
+    sent->fragment = (uint16_t)fragment;
     sent->length = rest;
     sent->is_fragment = 1;
     return 1;
@@ -7171,7 +7147,7 @@ static void cci__rel_sort_lost(cci_rel_t *rel) {
     cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
     uint32_t i;
     if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED) {
-        if (rel->rnr && (rel->ordered || (rel->next_number & 1))) cci__rel_oldest_lost_first(rel);
+        if (rel->rnr && !rel->overdue_ns && (rel->ordered || (rel->next_number & 1))) cci__rel_oldest_lost_first(rel);
         return;
     }
     rel->shuffled = 0;
@@ -7195,10 +7171,14 @@ static void cci__rel_sort_lost(cci_rel_t *rel) {
 
 /* What does not fit into the packet of a lost piece: `length` bytes at `offset` of its item get a record of their own,
  * which comes behind another one, or last. There is one: cci__rel_lacks_records() has seen to it. */
-static cci_rel_sent_t *cci__rel_add_rest(cci_rel_t *rel, cci_rel_item_t *item, const cci_rel_sent_t *behind,
+static cci_rel_sent_t *cci__rel_add_rest(cci_rel_t *rel, const cci_rel_sent_t *sent, const cci_rel_sent_t *behind,
                                          uint64_t offset, uint32_t length) {
-    cci_rel_sent_t *rest = cci__rel_new_record(rel, item);
+    cci_rel_sent_t *rest = cci__rel_new_record(rel, sent->item);
     if (rest) {
+        rest->number = sent->number; /* of the packet that it was in, whose fate it shares */
+        rest->before = sent->before;
+        rest->is_refused = sent->is_refused;
+        rest->is_doubted = sent->is_doubted;
         rest->offset = offset;
         rest->length = length;
         cci__list_insert(behind ? behind->node.next : &rel->lost, &rest->node);
@@ -7209,9 +7189,9 @@ static cci_rel_sent_t *cci__rel_add_rest(cci_rel_t *rel, cci_rel_item_t *item, c
 /* The same for `length` bytes from `fragment` on of the message at this offset. */
 static void cci__rel_add_rest_of_message(cci_rel_t *rel, const cci_rel_sent_t *sent, uint32_t fragment,
                                          uint32_t length) {
-    cci_rel_sent_t *rest = cci__rel_add_rest(rel, sent->item, sent, sent->offset, length);
+    cci_rel_sent_t *rest = cci__rel_add_rest(rel, sent, sent, sent->offset, length);
     if (!rest) return;
-    rest->fragment = fragment;
+    rest->fragment = (uint16_t)fragment;
     rest->is_fragment = 1;
 }
 
@@ -7226,7 +7206,7 @@ static int cci__rel_output_lost_segment(cci_rel_t *rel, cci_rel_packet_t *packet
     cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 48, now_ns);
     if (!cci__rel_write_segment(rel, packet, item, sent, sent->offset, end)) return 0;
     at = sent->offset + sent->length;
-    if (at < end) (void)cci__rel_add_rest(rel, item, sent, at, (uint32_t)(end - at));
+    if (at < end) (void)cci__rel_add_rest(rel, sent, sent, at, (uint32_t)(end - at));
     return 1;
 }
 
@@ -7263,7 +7243,7 @@ static int cci__rel_output_lost_run(cci_rel_t *rel, cci_rel_packet_t *packet, cc
         at = sent->offset + 8 + cci__pad8(length);
         behind = NULL;
     }
-    if (at < end) (void)cci__rel_add_rest(rel, item, behind, at, (uint32_t)(end - at));
+    if (at < end) (void)cci__rel_add_rest(rel, sent, behind, at, (uint32_t)(end - at));
     return 1;
 }
 
@@ -7290,7 +7270,12 @@ static int cci__rel_lacks_records(cci_rel_t *rel, const cci_rel_sent_t *sent) {
 static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sent_t *sent, uint64_t now_ns) {
     cci_rel_item_t *item = sent->item;
     int ok = 1;
+    if (CCI__REL_FATES && !sent->is_refused) {
+        sent->is_doubted = 1;
+        sent->before = (uint16_t)sent->number;
+    }
     if (cci__rel_lacks_records(rel, sent)) {
+        if (CCI__REL_FATES) item->flags |= CCI__ITEM_DOUBTED;
         cci__rel_restart(rel, item);
         return 0;
     }
@@ -7350,7 +7335,7 @@ static inline int cci__rel_write_slot(cci_rel_t *rel, cci_rel_packet_t *packet, 
     cci__store32(at + 4, length);
     /* the next packet of a batch stays aligned */
     packet->head_length = CCI__SLOT_HEAD + (fragment_size - size < 64 ? fragment_size : size);
-    sent->fragment = fragment;
+    sent->fragment = (uint16_t)fragment;
     sent->length = size;
     sent->is_fragment = 1;
     return 1;
@@ -7524,9 +7509,14 @@ static int cci__rel_output_any_lost(cci_rel_t *rel, cci_rel_packet_t *packet, ui
     return 0;
 }
 
+static int cci__rel_unanswered(const cci_rel_t *rel, const cci_rel_sent_t *sent, uint64_t now_ns);
+
 /* Must messages wait, because the peer had no buffer for one? One tries at a time: the next one goes when that is
- * answered, or lost, and a while after it was refused. */
+ * answered, or lost, and a while after it was refused; what a time-out waits for goes at once, if it is unordered. */
 static int cci__rel_messages_wait(const cci_rel_t *rel, uint64_t now_ns) {
+    if (CCI__REL_FATES && !rel->ordered && rel->overdue_ns && !cci__list_empty(&rel->lost) &&
+        cci__rel_unanswered(rel, CCI__CONTAINER(rel->lost.next, const cci_rel_sent_t, node), now_ns))
+        return 0;
     return now_ns < rel->rnr_until_ns || (rel->rnr && (rel->ordered || rel->overdue_ns) && rel->in_flight > 0);
 }
 
@@ -7559,8 +7549,7 @@ static int cci__rel_output_write(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
     return sent && cci__rel_output_lost(rel, packet, sent, now_ns);
 }
 
-/* Does an item that was begun anew come before what is lost? Then it goes first: the receiver may have no room for the
- * others until it has this one. */
+/* Does an item that was begun anew come before what is lost? The receiver may have no room for others until then. */
 static int cci__rel_queue_is_older(const cci_rel_t *rel) {
     uint64_t first = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node)->item->first;
     return (!cci__list_empty(&rel->runs) && CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue)->first < first) ||
@@ -7570,8 +7559,7 @@ static int cci__rel_queue_is_older(const cci_rel_t *rel) {
 /* What is to arrive, in the order that suits the receiver. */
 static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
     cci_rel_item_t *item;
-    int older;
-    int wait = cci__rel_messages_wait(rel, now_ns);
+    int older, wait = cci__rel_messages_wait(rel, now_ns);
     if (CCI__UNLIKELY(wait) && rel->ordered) return 0;
     if (CCI__UNLIKELY(rel->shuffled)) cci__rel_sort_lost(rel);
     if (CCI__UNLIKELY(wait)) return cci__rel_output_write(rel, packet, now_ns);
@@ -7754,9 +7742,9 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample
 
 /* The peer has taken something of the item: it refuses nothing any more. */
 static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) {
-    if (CCI__LIKELY(!rel->rnr) ||
-        (cci__rel_is_long_write(rel, item) && rel->rnr_sequence - (uint32_t)item->first >= item->count))
-        return;
+    if (CCI__LIKELY(!rel->rnr)) return;
+    if (CCI__REL_FATES && rel->overdue_ns) rel->expire_ns = 0; /* no time-out is over any more */
+    if (cci__rel_is_long_write(rel, item) && rel->rnr_sequence - (uint32_t)item->first >= item->count) return;
     rel->rnr = 0;
     rel->rnr_delay_ns = 0;
     rel->rnr_until_ns = 0;
@@ -7777,28 +7765,31 @@ static void cci__rel_complete_some(cci_rel_t *rel, cci_rel_item_t *item, uint64_
     item->ops_tail = at;
 }
 
-/* Does one of these packets, other than `part`, have some of the message at that offset of the item? */
-static int cci__rel_is_in_other(const cci_list_t *packets, const cci_rel_item_t *item, const cci_rel_sent_t *part) {
-    const cci_list_t *node;
-    for (node = packets->next; node != packets; node = node->next) {
-        const cci_rel_sent_t *sent = CCI__CONTAINER(node, const cci_rel_sent_t, node);
+/* The next record of a packet, of those under way and then of those lost; the first after NULL, NULL after the last. */
+static cci_rel_sent_t *cci__rel_next_sent(const cci_rel_t *rel, const cci_rel_sent_t *sent) {
+    cci_list_t *node = sent ? sent->node.next : rel->flight.next;
+    if (node == &rel->flight) node = rel->lost.next;
+    return node == &rel->lost ? NULL : CCI__CONTAINER(node, cci_rel_sent_t, node);
+}
+
+/* Does another packet than `part` have some of the message at that offset of the item? */
+static int cci__rel_is_in_other(const cci_rel_t *rel, const cci_rel_item_t *item, const cci_rel_sent_t *part) {
+    const cci_rel_sent_t *sent;
+    for (sent = cci__rel_next_sent(rel, NULL); sent; sent = cci__rel_next_sent(rel, sent))
         if (sent->item == item && sent != part && sent->offset <= part->offset &&
             (sent->is_fragment ? sent->offset == part->offset : sent->offset + sent->length > part->offset))
             return 1;
-    }
     return 0;
 }
 
 /* Unordered: some of an item arrived, and others are still under way, or refused. What arrived as a whole completes. */
 static CCI__RARE void cci__rel_part_acked(cci_rel_t *rel, cci_rel_item_t *item, const cci_rel_sent_t *part) {
     uint32_t at = (uint32_t)part->offset, end = at + (part->is_fragment ? 1 : part->length);
-    if (part->is_fragment && (item->sent <= at || cci__rel_is_in_other(&rel->flight, item, part) ||
-                              cci__rel_is_in_other(&rel->lost, item, part)))
-        return;
-    for (; at < end; at += cci__rel_frame_size(item->frames + at)) {
-        uint64_t sequence = cci__expand32(cci__load32(item->frames + at + 4), item->first);
-        cci__rel_complete_some(rel, item, sequence, sequence + 1);
-    }
+    uint64_t first, last;
+    if (part->is_fragment && (item->sent <= at || cci__rel_is_in_other(rel, item, part))) return;
+    first = last = cci__expand32(cci__load32(item->frames + at + 4), item->first);
+    for (; at < end; at += cci__rel_frame_size(item->frames + at)) last++;
+    cci__rel_complete_some(rel, item, first, last);
 }
 
 /* The packet arrived. */
@@ -7818,7 +7809,7 @@ static inline void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t
         item->since_ns = now_ns;
         rel->progress_ns = now_ns;
         cci__rel_end_rnr(rel, item);
-        if (CCI__UNLIKELY(!rel->ordered && item->count > 1 && item->kind == CCI__ITEM_RUN &&
+        if (CCI__UNLIKELY(CCI__REL_FATES && !rel->ordered && item->count > 1 && item->kind == CCI__ITEM_RUN &&
                           (item->pieces > 1 || !(item->flags & CCI__ITEM_SENT))))
             cci__rel_part_acked(rel, item, sent);
     }
@@ -7849,7 +7840,7 @@ static CCI__RARE int cci__rel_remember(cci_rel_t *rel, const cci_rel_sent_t *sen
     late->time_ns = sent->time_ns;
     late->size = sent->size;
     late->offset = rel->next_number;
-    late->fragment = overtaken;
+    late->fragment = (uint16_t)overtaken;
     before = &rel->late->head.node;
     while (before->prev != &rel->late->head.node &&
            CCI__CONTAINER(before->prev, cci_rel_sent_t, node)->number > late->number)
@@ -8246,10 +8237,21 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     return 1;
 }
 
+/* The peer names a message that packets up to `refused` did not bring: what begins there, or came to there, is sure. */
+static void cci__rel_named(cci_rel_t *rel, uint64_t sequence, uint64_t refused) {
+    cci_rel_sent_t *sent;
+    for (sent = cci__rel_next_sent(rel, NULL); sent; sent = cci__rel_next_sent(rel, sent)) {
+        const cci_rel_item_t *item = sent->item;
+        if (!item || sequence - item->first >= item->count || (int16_t)((uint16_t)refused - sent->before) < 0) continue;
+        if (sequence == rel->taken || item->kind == CCI__ITEM_BULK ||
+            (uint32_t)sequence == cci__load32(cci__rel_frame_at(item, sent->offset) + 4))
+            sent->is_doubted = 0;
+    }
+}
+
 /* The number of the packet that a NACK refuses, and after which nothing comes in any more of those before it. */
 static uint64_t cci__rel_refused_number(const cci_rel_t *rel, const uint8_t *nack) {
-    uint64_t last = rel->next_number - 1;
-    return last - (uint16_t)((uint16_t)last - cci__load16(nack + 2));
+    return rel->next_number - 1 - (uint16_t)((uint16_t)(rel->next_number - 1) - cci__load16(nack + 2));
 }
 
 /* The peer could not take a message for want of buffers: the packets that carry it and what follows come again
@@ -8263,6 +8265,7 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refus
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
     if (rel->overdue_ns) rel->expire_ns = now_ns; /* that was the last try */
+    if (CCI__REL_FATES) cci__rel_named(rel, sequence, refused);
     for (node = rel->flight.next; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -8280,20 +8283,18 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refus
     if (!is_newer) cci__rel_answers(rel); /* else the time-out was too short for the answer */
 }
 
-/* The packet has refused another for want of buffers: of what left before that, the peer has taken what the packet
- * acknowledges, or what is below that (nothing, if it acknowledges nothing). */
+/* The packet refuses others, up to the number in its NACK, for want of buffers. Of those, the peer has taken what the
+ * packet's ACK names, and takes no others any more (below all that it names: unknown); without an ACK, none. */
 static CCI__RARE void cci__rel_note_refused(cci_rel_t *rel, const uint8_t *ack, const uint8_t *nack) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
     uint64_t refused = cci__rel_refused_number(rel, nack);
-    uint32_t count = ack ? cci__rel_parse_ack(ack, UINT32_MAX, rel->next_number, range) : 0, i, of_lost;
-    for (of_lost = 0; of_lost < 2; of_lost++) {
-        cci_list_t *list = of_lost ? &rel->lost : &rel->flight, *node;
-        for (node = list->next; node != list; node = node->next) {
-            cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
-            for (i = 0; i < count && sent->number < range[i].lo; i++) {
-            }
-            sent->is_refused |= sent->number <= refused && (count == 0 || (i < count && sent->number >= range[i].hi));
-        }
+    uint32_t count = ack ? cci__rel_parse_ack(ack, UINT32_MAX, rel->next_number, range) : 0, i;
+    cci_rel_sent_t *sent;
+    if (refused >= rel->next_number) return;
+    for (sent = cci__rel_next_sent(rel, NULL); sent; sent = cci__rel_next_sent(rel, sent)) {
+        if (sent->is_refused || sent->number > refused || (count && sent->number < range[count - 1].lo)) continue;
+        for (i = 0; i < count && sent->number < range[i].lo;) i++;
+        sent->is_refused = count == 0 || sent->number >= range[i].hi;
     }
 }
 
@@ -8329,17 +8330,10 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
     }
 }
 
-static CCI__RARE void cci__rel_input_nack(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
-    uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
-    if (frame[1] == CCI_ERR_RNR)
-        cci__rel_not_ready(rel, sequence, cci__rel_refused_number(rel, frame), now_ns);
-    else if (rel->reliable)
-        cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
-}
-
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
     if (rel->nack_count == sizeof rel->nacks / sizeof rel->nacks[0])
         rel->nack_count--; /* the oldest ones matter most */
+    rel->ack_count += rel->ack_count == 0 && rel->number_count > 0;
     rel->nacks[rel->nack_count] = (uint32_t)sequence;
     rel->nack_reasons[rel->nack_count++] = (uint8_t)reason;
 }
@@ -8417,8 +8411,7 @@ static int cci__rel_can_tell(const cci_rel_t *rel, uint64_t first, uint64_t last
                                                                            rel->untold, CCI__REL_UNTOLD, first, last)));
 }
 
-/* Unordered: a run is delivered, whose numbers from `first` on have been taken. Where its first message comes behind
- * a write, the peer is to know of that, too. */
+/* Unordered: a run is delivered, taken from `first` on. If it begins behind a write, the peer must know of that. */
 static void cci__rel_deliver_unordered(cci_rel_t *rel, cci_rel_run_t *run, uint64_t first) {
     uint64_t last = first + run->count;
     uint32_t untold = rel->untold;
@@ -8499,8 +8492,7 @@ static int cci__rel_take(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     return 1;
 }
 
-/* Unordered: must a run that begins with number `first` wait: for the number before it, or since no packet could say
- * that it has been delivered? */
+/* Unordered: must a run from `first` on wait, for the one before it or since no packet could say it is there? */
 static int cci__rel_must_wait(const cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint64_t last) {
     int after = (frame[1] & CCI__FRAME_AFTER) != 0;
     return (after && cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD) ||
@@ -8933,8 +8925,7 @@ static int cci__rel_check_void(const uint8_t *frame, uint32_t length) {
     return length >= 16 && cci__load32(frame + 8) > 0 && cci__load32(frame + 8) < 0x40000000;
 }
 
-/* The length of the frame at `frame`, of which `length` bytes are there, and whether it is sound; 0 if not. Frames
- * for other layers and PAD reach to the end. */
+/* The length of a frame, of which `length` bytes are there; 0: not sound. Other layers' and PAD reach to the end. */
 static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
     uint32_t data, size;
     if (frame[0] >= CCI__FRAME_OTHER || frame[0] == CCI__FRAME_PAD) return length;
@@ -9098,6 +9089,23 @@ static int cci__rel_input_piece(cci_rel_t *rel, const uint8_t *frame, uint64_t n
                                            : cci__rel_input_void(rel, frame);
 }
 
+static CCI__RARE int cci__rel_input_nack(cci_rel_t *rel, cci__rel_frames_t *frames, const uint8_t *frame,
+                                         uint64_t now_ns) {
+    uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
+    if (frames->nacks++ >= sizeof rel->nacks / sizeof rel->nacks[0]) return 1;
+    if (frame[1] != CCI_ERR_RNR) {
+        if (rel->reliable) cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
+        return 1;
+    }
+    cci__rel_not_ready(rel, sequence, cci__rel_refused_number(rel, frame), now_ns);
+    frames->nack = frame;
+    return 1;
+}
+
+static inline void cci__rel_input_fates(cci_rel_t *rel, const cci__rel_frames_t *frames) {
+    if (CCI__UNLIKELY(CCI__REL_FATES && frames->nack)) cci__rel_note_refused(rel, frames->ack, frames->nack);
+}
+
 /* One frame of this layer, of at most `left` bytes, that is not a message; 0 if the packet is malformed. Of some
  * frames only a packet's first few count: each costs a look at all under way, and a sound peer sends no more. */
 static inline int cci__rel_input_frame(cci_rel_t *rel, cci__rel_frames_t *frames, const uint8_t *frame, uint32_t left,
@@ -9107,10 +9115,7 @@ static inline int cci__rel_input_frame(cci_rel_t *rel, cci__rel_frames_t *frames
         if (frames->ack) return 1;
         frames->ack = frame;
         return cci__rel_input_ack(rel, frame, left, &frames->acked_ns, now_ns);
-    case CCI__FRAME_NACK:
-        if (frames->nacks++ < sizeof rel->nacks / sizeof rel->nacks[0]) cci__rel_input_nack(rel, frame, now_ns);
-        if (!frames->nack && frame[1] == CCI_ERR_RNR) frames->nack = frame;
-        return 1;
+    case CCI__FRAME_NACK: return cci__rel_input_nack(rel, frames, frame, now_ns);
     case CCI__FRAME_PING: frames->is_eliciting = frames->is_pinged = 1; return 1;
     case CCI__FRAME_TAKEN:
         if (rel->reliable && !rel->ordered && frames->takens++ == 0) cci__rel_input_taken(rel, frame, now_ns);
@@ -9221,7 +9226,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
                 return cci__rel_malformed(rel);
             }
         }
-    if (CCI__UNLIKELY(frames.nack != NULL)) cci__rel_note_refused(rel, frames.ack, frames.nack);
+    cci__rel_input_fates(rel, &frames);
     if (run.count && frames.outcome == CCI__TAKEN)
         frames.outcome = cci__rel_input_run(rel, bytes, run.begin, run.end, run.count, run.has_bulk, buffer);
     if (!held || rel->advanced || rel->expected != expected) rel->stuck_ns = now_ns;
@@ -9237,6 +9242,19 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
  * When something is due, and what then: losses by age, the probe time-out, acknowledgements that were put off, the
  * send time-out of each message, a path whose large packets vanish, and the search for a larger one.
  * ================================================================================================================== */
+
+/* How long the peer's answer may take, for all that is known of the path. */
+CCI_API uint64_t cci_rel_answer_ns(const cci_rel_t *rel) {
+    return rel->srtt_ns ? rel->srtt_ns + 4 * rel->rttvar_ns : cci__rel_first_pto_ns(rel);
+}
+
+/* When it is too late for an acknowledgement. The tries of a message that is refused are packets, too, which must not
+ * put off for ever what was lost before them: then each packet has its own time. */
+static uint64_t cci__rel_pto_at_ns(const cci_rel_t *rel) {
+    const cci_rel_sent_t *oldest = CCI__CONTAINER(rel->flight.next, const cci_rel_sent_t, node);
+    if (cci__list_empty(&rel->flight)) return CCI__NEVER;
+    return (rel->rnr ? oldest->time_ns : rel->last_sent_ns) + cci__rel_pto_ns(rel);
+}
 
 /* Something has arrived that waits for what has not. */
 static int cci__rel_has_gap(const cci_rel_t *rel) {
@@ -9276,8 +9294,16 @@ static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t
     return cci__max64(item->since_ns, rel->progress_ns) + most_ns;
 }
 
-/* Of the items from `node` on, those that are about to be cancelled together lose their packets: in one walk, since
- * there may be as many items as packets. */
+/* Has a packet an item whose time-out is over, and may the peer have taken it? Of an ordered connection only what was
+ * refused counts, and what comes before it: the rest can't be delivered. */
+static int cci__rel_unanswered(const cci_rel_t *rel, const cci_rel_sent_t *sent, uint64_t now_ns) {
+    const cci_rel_item_t *item = sent->item;
+    if (!item || (item->flags & CCI__ITEM_VOID) || (sent->is_refused && (rel->ordered || !sent->is_doubted))) return 0;
+    if (!rel->ordered) return cci__rel_item_ends_ns(rel, item) <= now_ns;
+    return (int32_t)((uint32_t)item->first - rel->rnr_sequence) <= 0 || item->first <= rel->taken;
+}
+
+/* Of the items from `node` on, those about to be cancelled lose their packets: in one walk, since there may be many. */
 static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_t now_ns) {
     for (; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
@@ -9289,29 +9315,23 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
     cci__rel_forget_leaving(rel);
 }
 
-/* Among these packets, is there one that the peer may have taken, of an item whose time-out is over? Of an ordered
- * connection only what was refused counts: what is behind that can't be delivered. */
-static const cci_rel_item_t *cci__rel_unanswered(const cci_rel_t *rel, const cci_list_t *packets, uint64_t now_ns) {
-    const cci_list_t *node;
-    for (node = packets->next; node != packets; node = node->next) {
-        const cci_rel_sent_t *sent = CCI__CONTAINER(node, const cci_rel_sent_t, node);
-        if (!sent->item || sent->is_refused || (sent->item->flags & CCI__ITEM_VOID)) continue;
-        if (rel->ordered ? (int32_t)((uint32_t)sent->item->first - rel->rnr_sequence) <= 0
-                         : cci__rel_item_ends_ns(rel, sent->item) <= now_ns)
-            return sent->item;
+/* A time-out is over. The peer had no buffers so far, but may have taken a last try, whose answer is under way: what it
+ * may have taken is tried next. A refusal ends the wait for it; without one it lasts as long again, and then the peer's
+ * earlier refusals count no more, since what it has taken is unknown. */
+static int cci__rel_awaits_answer(cci_rel_t *rel, const cci_rel_item_t *over, uint64_t now_ns) {
+    int is_open = !CCI__REL_FATES && rel->rnr && rel->in_flight > 0;
+    cci_rel_sent_t *sent, *next;
+    for (sent = cci__rel_next_sent(rel, NULL); CCI__REL_FATES && rel->rnr && sent; sent = next) {
+        next = cci__rel_next_sent(rel, sent);
+        if (!cci__rel_unanswered(rel, sent, now_ns)) continue;
+        is_open = 1;
+        if (sent->in_flight) continue;
+        cci__list_remove(&sent->node);
+        cci__list_insert(rel->lost.next, &sent->node);
     }
-    return NULL;
-}
-
-/* The peer had no buffers so far, but may have taken the last try, whose answer is under way. That is awaited as long
- * again; what a peer that is silent then has taken is unknown, and its refusals count no more. */
-static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
-    const cci_rel_item_t *item = rel->rnr ? cci__rel_unanswered(rel, &rel->flight, now_ns) : NULL;
-    if (rel->rnr && !item) item = cci__rel_unanswered(rel, &rel->lost, now_ns);
-    if (item) {
-        uint64_t most_ns = cci__max64(item->timeout_us * UINT64_C(1000), 20 * cci_rel_answer_ns(rel));
+    if (is_open) {
         if (!rel->overdue_ns) rel->overdue_ns = now_ns;
-        rel->expire_ns = rel->overdue_ns + cci__max64(most_ns, CCI__REL_ANSWER_NS);
+        rel->expire_ns = rel->overdue_ns + cci__max64(over->timeout_us * UINT64_C(1000), CCI__REL_ANSWER_NS);
         if (now_ns < rel->expire_ns) return 1;
         rel->rnr = 0;
     }
@@ -9319,11 +9339,18 @@ static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
     return 0;
 }
 
+/* Withdraws an item whose packets are forgotten. Now the time begins in which the peer must hear of that. */
+static cci_list_t *cci__rel_give_up(cci_rel_t *rel, cci_rel_item_t *item, cci_list_t *behind, uint64_t now_ns) {
+    item->pieces = 0;
+    item->since_ns = CCI__REL_FATES ? now_ns - item->timeout_us * UINT64_C(1000) : now_ns;
+    cci__rel_cancel_behind(rel, item, CCI_ERR_RNR, behind);
+    return &item->queue;
+}
+
 /* The send time-out of something may be over. */
 static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     cci_list_t *node, *next, *behind = &rel->runs;
-    int status;
-    if (cci__rel_awaits_answer(rel, now_ns)) return;
+    int is_over = 0;
     rel->expire_ns = CCI__NEVER;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
@@ -9333,19 +9360,16 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
             rel->expire_ns = cci__min64(rel->expire_ns, at);
             continue;
         }
-        status =
-            rel->rnr && item->kind != CCI__ITEM_EXTERN && !(item->flags & CCI__ITEM_VOID) ? CCI_ERR_RNR : CCI_ETIMEDOUT;
-        if (status == CCI_ETIMEDOUT) {
-            rel->pool->callbacks->broken(rel->user, status);
+        if (!is_over++ && cci__rel_awaits_answer(rel, item, now_ns)) return;
+        if (!rel->rnr || item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID)) {
+            rel->pool->callbacks->broken(rel->user, CCI_ETIMEDOUT);
             return;
         }
         if (behind == &rel->runs) cci__rel_forget_late(rel, node, now_ns);
         /* Of what is cancelled, and of what follows: */
         rel->expire_ns = cci__min64(rel->expire_ns, now_ns + (uint64_t)item->timeout_us * 1000);
         if (!rel->ordered) {
-            item->pieces = 0;
-            cci__rel_cancel_behind(rel, item, status, behind);
-            behind = &item->queue;
+            behind = cci__rel_give_up(rel, item, behind, now_ns);
             cci__rel_complete_ops(rel, item);
             continue;
         }
@@ -9358,13 +9382,12 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
                                                                 (uint64_t)item->timeout_us * 1000);
             if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID)) continue;
             item->flags &= ~CCI__ITEM_DONE;
-            item->pieces = 0;
-            cci__rel_cancel_behind(rel, item, status, behind);
-            behind = &item->queue;
+            behind = cci__rel_give_up(rel, item, behind, now_ns);
         }
         cci__rel_tell(rel);
         return;
     }
+    if (!is_over) rel->overdue_ns = 0;
 }
 
 /* Nothing comes back: all that is under way counts as lost, and one packet tries the path. */
@@ -9844,8 +9867,7 @@ static void cci__rma_write_atomic(const cci_rma_read_t *read, uint32_t chunk, ui
     cci__store64(frame + 40, read->local_offset);
 }
 
-/* A peer's atomic: done if it has not been yet, and answered in either case. What is older than all that is remembered
- * came late, and its answer has arrived. */
+/* A peer's atomic: done if it was not yet, and answered anyway. What is older than all remembered was answered. */
 static void cci__rma_input_atomic(cci_rma_table_t *table, cci_rma_atomics_t *atomics, const uint8_t *frame) {
     uint32_t number = cci__load32(frame + 20), ahead = number - atomics->expected, place = number % CCI__RMA_ATOMICS;
     uint64_t value;
@@ -9940,8 +9962,7 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
 #endif
 }
 
-/* Stops all reads: whoever keeps them starts them again, from the beginning. Returns 0, and does nothing, when there is
- * more than reads that wait for the peer. */
+/* Stops all reads: whoever keeps them starts them anew. 0, and nothing is done: more than reads waits for the peer. */
 CCI_API int cci_rma_reader_stop(cci_rma_table_t *table, cci_rma_reader_t *reader) {
     if (!cci__list_empty(&reader->requests) || !cci__list_empty(&reader->finished) || reader->denied_count > 0 ||
         cci__rma_owes_atomics(reader))
@@ -10113,8 +10134,7 @@ static cci_rma_chunk_t *cci__rma_take_again(cci_rma_table_t *table, cci_rma_read
     return chunk;
 }
 
-/* Writes READ frames into `at`, as many as there are and fit into `room`; returns their bytes. `segment`: bytes of
- * data that fit into a packet of this path. */
+/* Writes what READ frames there are into `at`, up to `room`; returns their bytes. `segment`: data of a packet's. */
 CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, uint32_t segment, uint8_t *at,
                              uint32_t room, uint64_t now_ns) {
     uint32_t used = 0;
@@ -11026,8 +11046,7 @@ typedef struct cci__endpoint {
     cci_endpoint_base_t api; /* first */
     const cci__engine_t *engine;
 #ifndef CCI_SMALL
-    /* whose connections go over datagrams and are the program's as this one's; as whose this one's are the program's:
-     * itself, both, but with cci_dgram_beside() */
+    /* itself, but with cci_dgram_beside(): whose are over datagrams, as whose this one's are the program's */
     struct cci__endpoint *datagrams, *face;
 #endif
     int has_fd;          /* the program has an OS handle */
@@ -12176,8 +12195,7 @@ typedef struct cci__dgram {
     uint64_t bytes_beyond; /* that the link has taken, besides `laid_out`; below 0 where it has refused some */
     uint64_t bytes_received, packets_received;
     /* dropped, too: `unmatched`, by reason, and what comes by a group's address and shouldn't; no memory to take it */
-    uint64_t packets_foreign, packets_unmatched, packets_unheard;
-    uint64_t requests_refused;
+    uint64_t packets_foreign, packets_unmatched, packets_unheard, requests_refused;
     cci__tally_t *tx_tallies[CCI__DGRAM_BATCH_TX]; /* of the connections of `slots`, or NULL, where it is counted */
 #endif
 } cci__dgram_t;
@@ -12805,8 +12823,7 @@ static void cci__dgram_requeue(cci__dgram_t *ep, cci__hot_t *hot, int more, int3
 }
 
 /* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after
- * it. Unless it is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets
- * (deficit round robin). */
+ * it. Unless it is `alone` it gets as many bytes as others, whatever its packets' size (deficit round robin). */
 static void cci__dgram_output(cci__dgram_t *ep, cci__hot_t *hot, int idle, int alone, uint64_t now_ns) {
     cci__dconn_t *conn = hot->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
@@ -13228,8 +13245,7 @@ static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
     return NULL;
 }
 
-/* Gives what has become free to those that wait, the first one first. What their peers sent meanwhile was dropped:
- * they are asked for it. */
+/* Gives what has become free to those that wait, in order; their peers are asked for what was dropped meanwhile. */
 static void cci__dgram_next_turns(cci__dgram_t *ep) {
     uint32_t tries = CCI__DGRAM_LOOK;
     while (ep->waiting_count > 0 && tries > 0) {
@@ -15765,8 +15781,7 @@ static int cci__dgram_look(cci__dgram_t *ep, cci_event_t **event) {
     int came, status, stays;
     do { /* what has come may hold no event, and what is behind it one */
         stays = ep->base.has_fd && cci__dgram_stays(ep);
-        /* What the program has not taken stays with the link as long as possible: there it holds the sender back,
-         * and what is taken late has left the cache. */
+        /* What the program has not taken stays with the link: there it holds the sender back, and stays cached. */
         came = cci__dgram_pump(ep, ep->base.has_fd && !ep->backlog && !stays ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
                                ep->backlog < 8 ? (CCI__DGRAM_BATCH_RX + 1) / 2 : 0);
         status = cci__dgram_next(ep, event);
@@ -16078,8 +16093,7 @@ static inline void cci__dgram_resume(cci__dgram_t *ep) {
     ep->issued_ns = now_ns;
 }
 
-/* After something has been given to the reliability protocol: what may go at once goes at once, the rest when there is
- * company or at the next chance. */
+/* Something was given to the reliability protocol: it goes at once, or with company, or at the next chance. */
 static int cci__dgram_issued(cci__dgram_t *ep, cci__hot_t *hot, cci__op_t *op, int flags) {
     cci__dconn_t *conn = hot->conn;
     cci_rel_t *rel = &hot->rel;
@@ -16197,8 +16211,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY)) return cci__dgram_end_unready(ep, conn, context, flags);
     hot = cci__dgram_activate(ep, conn);
     if (!hot || cci__dgram_must_wait(ep, hot)) return cci__dgram_lacks_memory(ep);
-    /* Reading the clock costs as much as the rest: what a quick program sends and only joins others that wait can do
-     * with a time a little old. */
+    /* Reading the clock costs as much as the rest: what only joins others that wait can do with a time a little old. */
     if (hot->rel.in_flight == 0 || !ep->is_quick || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
         ep->base.now_ns = ep->base.link->now(ep->base.handle);
         ep->unclocked = 0;
@@ -16617,12 +16630,8 @@ extern "C" {
 typedef struct cci__ini_section {
     const char *name;
     const char *transport;
-    uint32_t line;
-    uint32_t priority;
-    uint32_t first_arg;
-    uint32_t arg_count;
-    uint8_t has_priority;
-    uint8_t has_default;
+    uint32_t line, priority, first_arg, arg_count;
+    uint8_t has_priority, has_default;
     uint8_t is_default;
     uint8_t is_pending; /* no device was made of it yet */
 } cci__ini_section_t;
@@ -16634,9 +16643,7 @@ typedef struct cci__ini {
     uint32_t *arg_lines; /* the line of each of args */
     char *file;          /* the name for messages */
     char *text;          /* a copy that the parser cuts into strings */
-    uint32_t section_count;
-    uint32_t arg_count;
-    uint32_t default_line;
+    uint32_t section_count, arg_count, default_line;
 } cci__ini_t;
 
 /* A string that a device once showed; the characters follow. */
@@ -17571,8 +17578,7 @@ static int cci__ini_is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* Takes the blanks off both ends, and ends the rest with a 0: the byte behind it is a blank, a comment, a line feed, or
- * what the caller has finished with. */
+/* Takes the blanks off both ends, and ends the rest with a 0, over a blank, a comment, a line feed, or what is done. */
 static char *cci__ini_trim(char *at, size_t *length) {
     while (*length > 0 && cci__ini_is_blank(at[*length - 1])) --*length;
     while (*length > 0 && cci__ini_is_blank(*at)) {
@@ -17921,8 +17927,7 @@ static void cci__device_set_up(cci__device_t *device, unsigned up) {
     if (device->pub.up != up) device->pub.up = up; /* other threads read it: no write without need */
 }
 
-/* The devices stay in the list, since the program may hold pointers to them, but they are down for good, or until a
- * transport of that name is registered again. */
+/* The devices stay in the list, since the program may hold pointers, but down until such a transport comes again. */
 static int cci__deregister_locked(const cci_transport_t *transport) {
     uint32_t i = cci__table_find(transport);
     cci__device_t *device;
@@ -18034,8 +18039,7 @@ static void cci__device_free(cci__device_t *device) {
     cci_release(device);
 }
 
-/* Makes a device called `name`, or `name`.`suffix`. The strings stand behind the struct: the name that the transport
- * uses, the transport's, and the device's. */
+/* Makes a device `name`, or `name`.`suffix`. Behind the struct: the transport's word for it, both their names. */
 static cci__device_t *cci__device_make(const cci_transport_t *transport, const char *name, const char *suffix,
                                        const cci_device_desc_t *desc) {
     size_t name_length = strlen(name), transport_size = strlen(transport->name) + 1;
@@ -18104,8 +18108,7 @@ static const char *const cci__no_args[] = {NULL};
 /* What `add` needs to know about the transport that is proposing. */
 typedef struct cci__proposals {
     const cci_transport_t *transport;
-    uint32_t rank;
-    uint32_t count;
+    uint32_t rank, count;
     int status; /* the first that `add` returned other than CCI_SUCCESS */
 } cci__proposals_t;
 
@@ -19840,8 +19843,7 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 
 /* ---- message functions ------------------------------------------------------------------------------------------- */
 
-/* Without completion nobody knows when a borrowed buffer is free again, unless a later completion in order tells:
- * NO_COPY with SILENT is for RO. */
+/* Without completion only a later one, in order, tells that a borrowed buffer is free: NO_COPY|SILENT is for RO. */
 static CCI__RARE int cci__send_flags_are_legal(const cci_connection_t *connection, int flags) {
     const int both = CCI_FLAG_NO_COPY | CCI_FLAG_SILENT;
     return (flags & ~CCI__FLAGS) == 0 && (connection->attribute == CCI_CONN_ATTR_RO || (flags & both) != both);

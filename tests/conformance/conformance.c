@@ -3291,7 +3291,7 @@ static void free_region(region_t *region) {
     }
 }
 
-/* Sends to a peer whose program holds all its buffers until one ends with CCI_ERR_RNR; silently, until no more are taken. */
+/* Sends to a peer whose program holds all its buffers until one ends with CCI_ERR_RNR. Sent silently, none tells: then `count` of them. */
 static int send_to_full(const pair_t *pair, const uint8_t *bytes, uint32_t count, int flags) {
     uint32_t tries;
     for (tries = 0; count > 0 && tries < 1000;) {

@@ -1415,27 +1415,30 @@ static void sleep_for(world_t *w, const side_t *to, uint64_t ns) {
 }
 
 /* Around the time-out the receiver now takes something and now nothing, is asleep now and then, and packets are lost in both
- * directions: what succeeds was delivered, and what ends with CCI_ERR_RNR was not. */
+ * directions, and come twice or late: what succeeds was delivered, and what ends with CCI_ERR_RNR was not. Where nothing is lost, and
+ * nobody sleeps for as long as the time-out, the connection lives. */
 static uint32_t refuse_at_random(uint64_t seed, int attribute) {
     world_t *w = world_new(seed, attribute, mtus[seed / 2 % 4]);
     side_t *s = &w->side[0], *peer = &w->side[1];
-    uint32_t n, refused = 0;
-    w->lose = chance(w, 2) * chance(w, 100);
-    s->rel.timeout_us = 500000;
+    uint32_t n, refused = 0, sleepless = chance(w, 2), clean = chance(w, 2);
+    w->lose = clean ? 0 : chance(w, 100);
+    w->repeat = w->reorder = clean ? 0 : chance(w, 60);
+    s->rel.timeout_us = 300000 + chance(w, 400000);
     peer->refuse_keep = 256;
-    for (n = 0; n < 30; n++) send_sure(s, 100 + chance(w, 900));
-    while (s->completed < 30 && !s->broken) {
+    while (s->completed < 60 && !s->broken) {
         uint64_t ns = (1 + chance(w, 60)) * MS;
+        for (n = chance(w, 8); n > 0 && s->sent < 60; n--) send_sure(s, 100 + chance(w, 900));
         if (chance(w, 4) == 0)
-            sleep_for(w, peer, 20 * ns);
+            sleep_for(w, peer, ns * (sleepless ? 3 : 20));
         else
             run_for(w, ns);
         peer->refuse_keep = 240 + chance(w, 40);
         if (peer->sent < 30 && chance(w, 3) == 0) send_sure(peer, 100 + chance(w, 900));
     }
+    if (s->broken && sleepless && clean) fail_msg("seed %u: connection %d broke", (unsigned)seed, attribute);
     w->lose = peer->refuse_keep = 0;
     (void)run_until_idle(w, 2000 * MS);
-    for (n = 0; n < 30 && !s->broken; n++) {
+    for (n = 0; n < 60 && !s->broken; n++) {
         int status = s->ops[n].rel.status;
         assert_true(status == CCI_SUCCESS || status == CCI_ERR_RNR);
         if (peer->delivered[n] != (status == CCI_SUCCESS))

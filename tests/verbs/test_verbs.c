@@ -3697,12 +3697,15 @@ static void rc_setups_in_calls(void **state) {
 /* What statistics call active are the connections that have a queue pair. */
 static void rc_pairs_are_counted(int side) {
     cci__rc *ep = rc_of(side);
-    uint32_t i, count = 0;
+    uint32_t i, pairs, count = 0;
+    cci__rc_lock(ep); /* threads may be making some */
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         const cci__rc_conn *conn = (const cci__rc_conn *)(const void *)cci_conn_at(&ep->base.conns, i);
         count += conn->conn.state != CCI_CONN_FREE && conn->qp != NULL;
     }
-    assert_int_equal(ep->pairs, count);
+    pairs = ep->pairs;
+    cci__rc_unlock(ep);
+    assert_int_equal(pairs, count);
 }
 
 /* Whatever ends while queue pairs are being made, nothing is left of it, and what did not end goes on. */
