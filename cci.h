@@ -8240,11 +8240,13 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
 /* The peer names a message that packets up to `refused` did not bring: what begins there, or came to there, is sure. */
 static void cci__rel_named(cci_rel_t *rel, uint64_t sequence, uint64_t refused) {
     cci_rel_sent_t *sent;
+    uint32_t first;
     for (sent = cci__rel_next_sent(rel, NULL); sent; sent = cci__rel_next_sent(rel, sent)) {
         const cci_rel_item_t *item = sent->item;
         if (!item || sequence - item->first >= item->count || (int16_t)((uint16_t)refused - sent->before) < 0) continue;
-        if (sequence == rel->taken || item->kind == CCI__ITEM_BULK ||
-            (uint32_t)sequence == cci__load32(cci__rel_frame_at(item, sent->offset) + 4))
+        first =
+            item->kind == CCI__ITEM_BULK ? (uint32_t)sequence : cci__load32(cci__rel_frame_at(item, sent->offset) + 4);
+        if (first == (uint32_t)sequence || (sequence == rel->taken && (int32_t)(first - (uint32_t)sequence) < 0))
             sent->is_doubted = 0;
     }
 }
@@ -9315,9 +9317,8 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
     cci__rel_forget_leaving(rel);
 }
 
-/* A time-out is over. The peer had no buffers so far, but may have taken a last try, whose answer is under way: what it
- * may have taken is tried next. A refusal ends the wait for it; without one it lasts as long again, and then the peer's
- * earlier refusals count no more, since what it has taken is unknown. */
+/* A time-out is over. What a peer without buffers may have taken all the same is tried again. A refusal ends the wait;
+ * without one it lasts as long again, and then earlier refusals count no more: what the peer has taken is unknown. */
 static int cci__rel_awaits_answer(cci_rel_t *rel, const cci_rel_item_t *over, uint64_t now_ns) {
     int is_open = !CCI__REL_FATES && rel->rnr && rel->in_flight > 0;
     cci_rel_sent_t *sent, *next;
