@@ -218,7 +218,7 @@
  * the connection were open, and then the peer is told. A server that serves for long asks for CCI_EVENT_DISCONNECT
  * (CCI_OPT_ENDPT_EVENT_MASK) and calls cci_disconnect() for each: otherwise connections of clients that have left stay
  * in its table. Without a word from the peer a connection ends
- *     - when a message is not taken in the send time-out (CCI_ETIMEDOUT),
+ *     - when a message is not taken in the send time-out (CCI_ETIMEDOUT), or in twice that where it was refused first,
  *     - when the peer answers that it does not know it, as one does that was restarted (CCI_ERR_DISCONNECTED),
  *     - when memory or receive buffers are short, and it has held messages that came out of order for 10 s without
  *       getting what is missing (CCI_ETIMEDOUT),
@@ -8335,7 +8335,7 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
     if (rel->nack_count == sizeof rel->nacks / sizeof rel->nacks[0])
         rel->nack_count--; /* the oldest ones matter most */
-    rel->ack_count += rel->ack_count == 0 && rel->number_count > 0;
+    rel->ack_count += reason == CCI_ERR_RNR && rel->ack_count == 0 && rel->number_count > 0;
     rel->nacks[rel->nack_count] = (uint32_t)sequence;
     rel->nack_reasons[rel->nack_count++] = (uint8_t)reason;
 }
