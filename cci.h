@@ -218,7 +218,7 @@
  * the connection were open, and then the peer is told. A server that serves for long asks for CCI_EVENT_DISCONNECT
  * (CCI_OPT_ENDPT_EVENT_MASK) and calls cci_disconnect() for each: otherwise connections of clients that have left stay
  * in its table. Without a word from the peer a connection ends
- *     - when a message is not taken in the send time-out (CCI_ETIMEDOUT), or in twice that where it was refused first,
+ *     - when a message is not taken in the send time-out, or if refused, in that and as long again (CCI_ETIMEDOUT),
  *     - when the peer answers that it does not know it, as one does that was restarted (CCI_ERR_DISCONNECTED),
  *     - when memory or receive buffers are short, and it has held messages that came out of order for 10 s without
  *       getting what is missing (CCI_ETIMEDOUT),
@@ -826,7 +826,7 @@ typedef enum cci_opt_name {
     CCI_OPT_ENDPT_STATS, /* cci_endpt_stats_t, get                                                                  */
     CCI_OPT_CONN_STATS,  /* cci_conn_stats_t, get                                                                   */
     /* uint32_t, get and set: 1 begins, with all at 0, to count for each connection what the first part of
-     * cci_conn_stats_t tells; 0, the default, ends it. 150 bytes a connection. CCI_ERANGE: another value. CCI_ENOMEM */
+     * cci_conn_stats_t tells; 0, the default, ends it. About 150 bytes each. CCI_ERANGE: another value. CCI_ENOMEM */
     CCI_OPT_ENDPT_CONN_STATS,
     /* cci_os_handle_t, get: a second descriptor, for whoever sends; see cci_arm_os_handle(). It belongs to the
      * endpoint; the first call makes it. CCI_EINVAL: the endpoint has no OS handle. CCI_ERR_NOT_IMPLEMENTED: there are
@@ -5378,13 +5378,13 @@ extern "C" {
 #define CCI__REL_SEQUENCES 8u
 #define CCI__REL_UNTOLD 4u
 #define CCI__REL_GAPS 12u
-#define CCI__REL_FATES 0 /* what became of each packet when messages were refused, is not followed */
+#define CCI__REL_FATES 0 /* see below */
 #else
 #define CCI__REL_RANGES 32u     /* of packet numbers */
 #define CCI__REL_SEQUENCES 112u /* of sequence numbers, unordered: as many packets as are repeated at once */
 #define CCI__REL_UNTOLD 16u     /* of those among them that a TAKEN of ours names */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
-#define CCI__REL_FATES 1
+#define CCI__REL_FATES 1        /* where messages are refused: is it known of each packet whether it was taken? */
 #endif
 #define CCI__REL_TAKEN_RANGES 16u  /* in a TAKEN of a peer's at most */
 #define CCI__REL_FEW_NUMBERS 1u    /* the ranges that there is space for before the pool is asked: of packet numbers */
@@ -6806,7 +6806,7 @@ static uint64_t cci__rel_first_pto_ns(const cci_rel_t *rel) {
     return rel->rttvar_ns ? rel->rttvar_ns : 1000 * CCI__MS;
 }
 
-/* The same at any time: doubled with each time-out in a row, up to a second or four times what the path takes. */
+/* The same at any time: doubled with each time-out in a row, up to a second, or four times the path if that is more. */
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits
      * for the answer to another, half of all losses are known by this time-out alone. */
@@ -8237,7 +8237,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     return 1;
 }
 
-/* The peer names a message that packets up to `refused` did not bring: what begins there, or came to there, is sure. */
+/* A NACK names a message that no packet up to `refused` has brought: one of these with the same is in doubt no more. */
 static void cci__rel_named(cci_rel_t *rel, uint64_t sequence, uint64_t refused) {
     cci_rel_sent_t *sent;
     uint32_t first;
@@ -15782,7 +15782,7 @@ static int cci__dgram_look(cci__dgram_t *ep, cci_event_t **event) {
     int came, status, stays;
     do { /* what has come may hold no event, and what is behind it one */
         stays = ep->base.has_fd && cci__dgram_stays(ep);
-        /* What the program has not taken stays with the link: there it holds the sender back, and stays cached. */
+        /* What the program has not taken stays with the link: there it holds the sender back; early copies get cold. */
         came = cci__dgram_pump(ep, ep->base.has_fd && !ep->backlog && !stays ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
                                ep->backlog < 8 ? (CCI__DGRAM_BATCH_RX + 1) / 2 : 0);
         status = cci__dgram_next(ep, event);
@@ -20850,7 +20850,7 @@ static void cci__tiny_sample(cci__tiny_conn_t *conn, uint32_t sample) {
     conn->rttvar += off - (conn->rttvar >> 2);
 }
 
-/* The peer has taken something. What was sent once tells the round trip, and ends the back-off (RFC 6298, 5.7). */
+/* The peer has taken something. What was sent once tells the round trip, and ends the back-off (RFC 6298, 3, 5.7). */
 static void cci__tiny_progress(cci__tiny_conn_t *conn, const cci__tiny_op_t *op, int is_sample) {
     conn->taken = conn->ep->now;
     if (is_sample) cci__tiny_sample(conn, conn->ep->now - op->sent);

@@ -3291,7 +3291,7 @@ static void free_region(region_t *region) {
     }
 }
 
-/* Sends to a peer whose program holds all its buffers until one ends with CCI_ERR_RNR. Sent silently, none tells: then `count` of them. */
+/* Sends to a peer whose program holds all its buffers: `count` messages, or until a call returns CCI_ERR_RNR. */
 static int send_to_full(const pair_t *pair, const uint8_t *bytes, uint32_t count, int flags) {
     uint32_t tries;
     for (tries = 0; count > 0 && tries < 1000;) {
@@ -3467,24 +3467,43 @@ static void assert_told_rightly(const refused_t *r, int is_ordered, int has_fail
     assert_int_equal(r->disorder, is_ordered ? 0 : r->disorder);
 }
 
+/* Two sides, of which one has 40 receive buffers, and their handlers. */
+static pair_t begin_refusals(refused_t *r, cci_conn_attribute_t attribute, uint32_t timeout_us) {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair;
+    memset(r, 0, sizeof *r);
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 40);
+    pair = connect_sides(a, b, attribute);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, timeout_us);
+    a->user = b->user = r;
+    a->handler = b->handler = refused_handler;
+    return pair;
+}
+
+/* The receiver's program lets go of what it has kept. */
+static void hold_no_more(refused_t *r, const pair_t *pair) {
+    cci_event_t *event;
+    r->holds = 0;
+    while ((event = take(pair->b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+    }
+}
+
+static void end_refusals(const pair_t *pair) {
+    side_close(pair->a);
+    side_close(pair->b);
+    side_count -= 2;
+}
+
 /* 0: the connection was lost, as it is when the machine stands still for longer than the send time-out, or the network loses each
  * try in it. */
 static int held_until_refused(cci_conn_attribute_t attribute, uint32_t timeout_us) {
-    side_t *a = side_open(), *b = side_open();
     static refused_t r;
-    pair_t pair;
-    cci_connection_t *other;
-    cci_event_t *event;
+    pair_t pair = begin_refusals(&r, attribute, timeout_us);
+    cci_connection_t *other = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_UU).ac;
     uint32_t i, round, before;
-    memset(&r, 0, sizeof r);
-    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 40);
-    pair = connect_sides(a, b, attribute);
-    other = connect_sides(a, b, CCI_CONN_ATTR_UU).ac;
-    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, timeout_us);
-    r.memory[0] = make_region(a->ep, 64, 0);
-    r.memory[1] = make_region(b->ep, 64, CCI_FLAG_READ | CCI_FLAG_WRITE);
-    a->user = b->user = &r;
-    a->handler = b->handler = refused_handler;
+    r.memory[0] = make_region(pair.a->ep, 64, 0);
+    r.memory[1] = make_region(pair.b->ep, 64, CCI_FLAG_READ | CCI_FLAG_WRITE);
     for (round = 0; round < 3 && !r.is_lost; round++) {
         r.holds = 1;
         before = r.sent;
@@ -3497,10 +3516,7 @@ static int held_until_refused(cci_conn_attribute_t attribute, uint32_t timeout_u
         for (i = before; attribute == CCI_CONN_ATTR_RO && i + 1 < r.sent && !r.is_lost; i++) { /* [4.1.4.1] all behind the first */
             assert_true(r.status[i] == CCI_SUCCESS + 1 || r.status[i + 1] == CCI_ERR_RNR + 1);
         }
-        r.holds = 0;
-        while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
-            drop(event);
-        }
+        hold_no_more(&r, &pair);
         before = r.sent;
         send_refused(&r, &pair, 200); /* these start afresh */
         AWAIT(r.completed == r.sent);
@@ -3512,15 +3528,13 @@ static int held_until_refused(cci_conn_attribute_t attribute, uint32_t timeout_u
             assert_told_rightly(&r, attribute == CCI_CONN_ATTR_RO, 1);
         }
     }
-    a->handler = b->handler = NULL;
+    pair.a->handler = pair.b->handler = NULL;
     if (!r.is_lost) {
         round_trip(&pair);
     }
     free_region(&r.memory[0]);
     free_region(&r.memory[1]);
-    side_close(a);
-    side_close(b);
-    side_count -= 2;
+    end_refusals(&pair);
     return !r.is_lost;
 }
 
@@ -3551,35 +3565,21 @@ TEST(rnr_gap_ru, ANYWHERE, "[4.1.4.1] RU: what ends with RNR was not delivered, 
  * what was tried last. */
 static void sleep_when_full(cci_conn_attribute_t attribute) {
     const uint32_t timeout_us = long_or_short_us(2000000, 400000);
-    side_t *a = side_open(), *b = side_open();
     static refused_t r;
-    cci_event_t *event;
-    pair_t pair;
-    memset(&r, 0, sizeof r);
-    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 40);
-    pair = connect_sides(a, b, attribute);
-    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, timeout_us);
-    a->user = b->user = &r;
-    a->handler = b->handler = refused_handler;
+    pair_t pair = begin_refusals(&r, attribute, timeout_us);
     r.holds = 1;
     send_refused(&r, &pair, is_rc ? 3000 : 300); /* a queue of the hardware holds some besides */
     elapse(timeout_us * UINT64_C(800)); /* nearly a time-out */
-    b->deaf = 1;
+    pair.b->deaf = 1;
     elapse(timeout_us * UINT64_C(700));
-    r.holds = 0;
-    while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
-        drop(event);
-    }
-    b->deaf = 0;
+    hold_no_more(&r, &pair);
+    pair.b->deaf = 0;
     AWAIT(r.completed == r.sent);
     elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
     if (!r.is_lost) { /* or the machine stood still for as long again */
         assert_told_rightly(&r, attribute == CCI_CONN_ATTR_RO, 0);
     }
-    a->handler = b->handler = NULL;
-    side_close(a);
-    side_close(b);
-    side_count -= 2;
+    end_refusals(&pair);
 }
 
 TEST(rnr_asleep, ANYWHERE, "[4.1.4.1] what a receiver takes that was not ready, and slept at the time-out, does not end with RNR") {
