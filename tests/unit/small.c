@@ -19,12 +19,13 @@ extern const struct side full_side, small_side, least_side, tiny_side, bare_side
 typedef struct datagram {
     uint64_t at_ns;
     uint32_t length;
-    uint8_t from, to, is_there, bytes[2048];
+    uint8_t from, to, bytes[2048];
 } datagram_t;
 
 uint64_t small_now_ns;
 uint32_t small_mtu;
 static datagram_t queue[QUEUE];
+static uint32_t under_way; /* so many of them, from the first on */
 static uint32_t bad; /* per cent of datagrams that are lost, as many come twice, and as many are changed */
 static int loss = -1;
 static uint64_t random_state;
@@ -35,14 +36,13 @@ static uint32_t below(uint32_t most) {
 }
 
 static void put(uint8_t from, uint8_t to, const uint8_t *bytes, uint32_t length) {
-    uint32_t i = 0;
-    while (i < QUEUE && queue[i].is_there) i++;
+    uint32_t i = under_way;
     if (i == QUEUE) return; /* lost */
+    under_way++;
     queue[i].at_ns = small_now_ns + 1000000 + below(bad > 0 ? 3000000 : 1);
     queue[i].length = length;
     queue[i].from = from;
     queue[i].to = to;
-    queue[i].is_there = 1;
     memcpy(queue[i].bytes, bytes, length);
     if (below(100) < bad) queue[i].bytes[below(length)] ^= (uint8_t)(1 + below(255));
 }
@@ -56,17 +56,15 @@ void small_send(uint8_t from, uint8_t to, const uint8_t *bytes, uint32_t length)
 /* The earliest that has arrived. */
 uint32_t small_receive(uint8_t at, uint8_t *from, uint8_t *bytes, uint32_t capacity) {
     datagram_t *first = NULL;
-    uint32_t i;
-    for (i = 0; i < QUEUE; i++)
-        if (queue[i].is_there && queue[i].to == at && queue[i].at_ns <= small_now_ns &&
-            (!first || queue[i].at_ns < first->at_ns))
-            first = &queue[i];
+    uint32_t i, length;
+    for (i = 0; i < under_way; i++)
+        if (queue[i].to == at && queue[i].at_ns <= small_now_ns && (!first || queue[i].at_ns < first->at_ns)) first = &queue[i];
     if (!first) return 0;
-    first->is_there = 0;
-    if (first->length > capacity) return 0;
+    length = first->length <= capacity ? first->length : 0;
     *from = first->from;
-    memcpy(bytes, first->bytes, first->length);
-    return first->length;
+    memcpy(bytes, first->bytes, length);
+    *first = queue[--under_way];
+    return length;
 }
 
 /* Works until both are done with what they have to do; a text when something is wrong. */
@@ -88,7 +86,7 @@ static const char *pair(const struct side *server_side, const struct side *clien
     end_t *server, *client, *second;
     const char *failure;
     int i;
-    memset(queue, 0, sizeof queue);
+    under_way = 0;
     random_state = 88172645463325252u + (uint64_t)seed * 7919u;
     small_now_ns = 1000000000;
     small_mtu = 260u + (seed % 3 == 2 ? 8 * below(120) : 0);
@@ -98,7 +96,10 @@ static const char *pair(const struct side *server_side, const struct side *clien
     client = client_side->open('c', 's', seed % 2, seed);
     failure = talk(server_side, server, client_side, client);
     if (!failure) { /* the client falls silent; what is on its way to it is lost */
-        for (i = 0; i < (int)QUEUE; i++) queue[i].is_there &= queue[i].to != 'c';
+        for (i = 0; i < (int)under_way;) {
+            if (queue[i].to == 'c') queue[i] = queue[--under_way];
+            else i++;
+        }
         second = client_side->open('c', 's', seed % 2, seed + 1);
         if (seed % 3 == 0) server_side->work(server);
         failure = talk(server_side, server, client_side, second);
