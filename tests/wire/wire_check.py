@@ -791,7 +791,7 @@ class Result:
         self.rules = {}
 
 
-def check(document, datagrams, options, keep=False):
+def check(document, datagrams, options, keep=False, until_wrong=False):
     result, rules = Result(), Rules(document, options.partial, options.hostile)
     for datagram in datagrams:
         if not datagram.bytes:
@@ -808,6 +808,8 @@ def check(document, datagrams, options, keep=False):
             counts[name] = counts.get(name, 0) + 1
         if keep:
             result.decoded.append((datagram.index, list(document.flat(items)) if items else None))
+        if until_wrong and result.problems:
+            break
     result.rules = rules.used
     return result
 
@@ -1131,7 +1133,7 @@ def self_test(text, path, options):
         changed = damaged(document, datagrams, how)
         if changed is None:
             absent.append(what)
-        elif check(document, changed, options).problems:
+        elif check(document, changed, options, until_wrong=True).problems:
             found += 1
         else:
             missed.append(what)
@@ -1143,7 +1145,7 @@ def self_test(text, path, options):
         if b == datagrams[at].bytes or datagrams[at].bytes[1] in (1, 9):
             continue
         changed = datagrams[:at] + [datagrams[at].with_bytes(b)] + datagrams[at + 1:]
-        if check(document, changed, options).problems:
+        if check(document, changed, options, until_wrong=True).problems:
             found += 1
         else:
             missed.append('a bit of the header of frame %d' % datagrams[at].index)
@@ -1153,7 +1155,7 @@ def self_test(text, path, options):
     found = 0
     for what, changed in documents_changed(text):
         try:
-            wrong = check(Document(changed), datagrams, options).problems
+            wrong = check(Document(changed), datagrams, options, until_wrong=True).problems
         except Wrong as problem:
             wrong = [problem]
         layout = re.match(r'(Packet|Frame) ([A-Z]+)\.', what)
