@@ -63,6 +63,11 @@ works() {
     "$cc" "$@" -o "$out/probe" "$out/probe.c" 2>/dev/null && "$out/probe" 2>/dev/null
 }
 
+# brief COMMAND...: runs the conformance suite with less of what it repeats, where another run has all of it.
+brief() {
+    CONFORMANCE_BRIEF=1 "$@"
+}
+
 # The ways in which a program of tests is built and run: NAME SOURCE ARGUMENTS...
 plain() {
     program=$1 source=$2
@@ -77,13 +82,15 @@ optimized() {
     build "$program" "$source" -O2 && run "$program" "$@"
 }
 
+# Compiling takes longer than running, but for a few: with -O0 half as long.
 sanitized() {
     program=$1-sanitized source=$2
+    case $1 in conformance* | test_dgram | test_ends | test_rel | test_rma) level=-O1 ;; *) level=-O0 ;; esac
     shift 2
     # shellcheck disable=SC2086
     works $sanitizers || { skip "$cc has no sanitizers here" && return; }
     # shellcheck disable=SC2086
-    build "$program" "$source" -O1 $sanitizers && run "$program" "$@"
+    build "$program" "$source" $level $sanitizers && run "$program" "$@"
 }
 
 # Once alone, with sanitizers where there are any.

@@ -101,14 +101,16 @@ headers() {
     accept verbs-udp "$all" -DCCI_NO_VERBS_H= -DCCI_STATIC=
     for layer in BASE EVQ CONN REL RMA; do accept core "-DCCI_${layer}_IMPLEMENTATION="; done
     case $compiler in g*) compile="$compiler -x $language -std=$strict -c -o /dev/null" ;; esac # its warnings depend on it
-    accept udp "$all" -O2
-    accept udp "$all" -O2 -DNDEBUG -DCCI_STATIC=
-    accept core "$all" -O2 -DNDEBUG -DCCI_SMALL= -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
-    accept core "$all" -O2 -DCCI_TINY=
-    accept sisci "$all" -O2
-    accept sisci "$all" -O2 -DCCI_SISCI_ADAPTER=
-    accept verbs-udp "$all" -O2
-    accept sisci-alone "$alone" -O2
+    level=-O2
+    accept udp "$all" $level
+    [ "$language" = c ] || level=-O0 # what optimization finds it has found in C
+    accept udp "$all" $level -DNDEBUG -DCCI_STATIC=
+    accept core "$all" $level -DNDEBUG -DCCI_SMALL= -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
+    accept core "$all" $level -DCCI_TINY=
+    accept sisci "$all" -O0
+    accept sisci "$all" $level -DCCI_SISCI_ADAPTER=
+    accept verbs-udp "$all" $level
+    accept sisci-alone "$alone" $level
     compile="$compiler -x $language -std=$gnu -fsyntax-only"
     accept udp "$all"
     accept after-system "$all"
