@@ -158,8 +158,9 @@
  * Limits, and what happens when they are reached:
  *     CCI_OPT_ENDPT_SEND_BUF_COUNT     buffers of pending messages of each connection; small ones share: CCI_ENOBUFS.
  *                                      Where neither the program nor the configuration sets it, a round trip of 2 ms or
- *                                      more makes it three times what the path takes, 65,536 at most
- *     CCI_OPT_ENDPT_RECV_BUF_COUNT     receive buffers of the endpoint: the sender repeats, at last with CCI_ERR_RNR
+ *                                      more makes it six times what the path takes, 65,536 at most
+ *     CCI_OPT_ENDPT_RECV_BUF_COUNT     receive buffers of the endpoint: the sender repeats, at last with CCI_ERR_RNR.
+ *                                      Unless set, 65,536, or an eighth of memory_limit, hold what a loss delays
  *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, receive buffers and idle
  *                                      connections excepted: 1 GiB by default, 256 MiB on 32-bit machines. Each kind of
  *                                      thing has its part
@@ -3655,6 +3656,9 @@ typedef struct cci_conn_sources {
 typedef struct cci_conn_table {
     uint64_t key[2];
     uint64_t counter, challenges; /* tokens and challenges so far: each is another */
+#ifndef CCI_SMALL
+    uint64_t turn_ns; /* of the next connection to try another path, or to tell its addresses */
+#endif
     uint8_t **slabs;
     uint32_t *buckets;
     uint32_t entry_size, slab_count, slab_limit, bucket_count;
@@ -5103,6 +5107,7 @@ CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_c
 #define CCI__CONN_TELLS 10u /* ADDRESSES that are sent before the peer is taken for one that can't read them */
 #define CCI__CONN_TRY_NS (20 * CCI__MS)     /* from one path that is tried to the next at least */
 #define CCI__CONN_ROUND_NS (1000 * CCI__MS) /* from one round of all paths to the next at most */
+#define CCI__CONN_TURN_NS UINT64_C(20000)   /* from the turn of one connection to that of the next */
 
 /* The other paths of a connection: pairs of an interface of this side and one of the peer's addresses. */
 typedef struct cci_conn_candidates {
@@ -5119,8 +5124,8 @@ typedef struct cci_conn_candidates {
     cci_link_addr_t respond_to;        /* where a RESPONSE that is owed goes, if it goes elsewhere */
     uint32_t at;                       /* the path that is tried next */
     uint32_t tells, rounds;            /* ADDRESSES that were sent; rounds of all paths */
-    uint8_t owes_heard, responds_elsewhere;
-    const cci_link_paths_t *paths; /* the link's */
+    uint8_t owes_heard, responds_elsewhere, has_turn; /* to try the next path at try_ns */
+    const cci_link_paths_t *paths;                    /* the link's */
     void *link;
 } cci_conn_candidates_t;
 
@@ -5155,7 +5160,7 @@ CCI_API void cci_conn_candidates_seek(cci_conn_table_t *table, cci_conn_candidat
     if (candidates->search) return;
     candidates->search = ++table->challenges;
     candidates->try_ns = now_ns;
-    candidates->at = candidates->rounds = 0;
+    candidates->at = candidates->rounds = candidates->has_turn = 0;
 }
 
 /* The path in use is heard again, or another was found. */
@@ -5189,10 +5194,19 @@ CCI_API int cci_conn_candidates_have(const cci_conn_candidates_t *candidates, co
     return 0;
 }
 
+/* When a connection may send what many may have to at once, since their interface has gone. */
+static uint64_t cci__conn_turn(cci_conn_table_t *table, uint64_t now_ns) {
+    uint64_t turn_ns = cci__max64(table->turn_ns, now_ns);
+    table->turn_ns = turn_ns + CCI__CONN_TURN_NS;
+    return turn_ns;
+}
+
 /* Writes the challenge of the next path, to which it is to be sent: 1. 0: none, for now. `pause_ns`: for the answer. */
-CCI_API int cci_conn_candidates_try(const cci_conn_table_t *table, const cci_conn_t *conn,
-                                    cci_conn_candidates_t *candidates, uint64_t pause_ns, cci_link_addr_t *path,
-                                    uint8_t *frame, uint64_t now_ns) {
+CCI_API int cci_conn_candidates_try(cci_conn_table_t *table, const cci_conn_t *conn, cci_conn_candidates_t *candidates,
+                                    uint64_t pause_ns, cci_link_addr_t *path, uint8_t *frame, uint64_t now_ns) {
+    if (!candidates->has_turn) candidates->try_ns = cci__conn_turn(table, now_ns);
+    candidates->has_turn = now_ns < candidates->try_ns;
+    if (candidates->has_turn) return 0;
     while (candidates->at < CCI__CONN_PATHS) {
         uint32_t at = candidates->at++;
         if (!cci__conn_candidate(conn, candidates, at, path)) continue;
@@ -5226,10 +5240,10 @@ CCI_API uint32_t cci_conn_candidates_tell(cci_conn_candidates_t *candidates, uin
 }
 
 /* What this side is reached at has changed, or was never told. */
-CCI_API void cci_conn_candidates_changed(cci_conn_candidates_t *candidates, uint64_t now_ns) {
+CCI_API void cci_conn_candidates_changed(cci_conn_table_t *table, cci_conn_candidates_t *candidates, uint64_t now_ns) {
     if (candidates->number > 0 && candidates->changes == candidates->paths->changes) return;
     candidates->tells = 0;
-    candidates->tell_ns = now_ns;
+    candidates->tell_ns = cci__conn_turn(table, now_ns);
 }
 
 /* Writes the answer to the peer's ADDRESSES, which is owed. */
@@ -5858,11 +5872,12 @@ static int cci__rel_has_larger(cci_rel_t *rel, uint32_t size) {
     return cci__rel_has_middle(rel, size) || cci__rel_has_one(rel, CCI_REL_LARGE, rel->large_count);
 }
 
-/* How many things of `size` bytes may be pending where the program has not said how many: three times what may be under
- * way, so that the window alone limits the rate of a long path. On a short one the caches are better used by fewer. */
+/* How many things of `size` bytes may be pending where the program has not said how many: six times what may be under
+ * way, so that the window alone limits the rate of a long path, also where what is lost holds up all behind it for some
+ * round trips. On a short one the caches are better used by fewer. */
 static uint32_t cci__rel_elastic(const cci_rel_t *rel, uint32_t size) {
     if (!rel->pool->block_most || rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER) return 0;
-    return (uint32_t)cci__min64(3 * rel->flow.window / size, rel->pool->block_most);
+    return (uint32_t)cci__min64(6 * rel->flow.window / size, rel->pool->block_most);
 }
 
 /* May the connection have one more block, or two, with `need` bytes of frames in the last? */
@@ -6878,7 +6893,7 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
     packet->codepoint = rel->codepoint;
     packet->number = rel->next_number++;
     if (CCI__REL_FATES && CCI__UNLIKELY(rel->nack_count > 0)) rel->low_range = 0; /* the ACK names all that it can */
-    while (rel->nack_count > 0 && room >= 24) {
+    while (rel->nack_count > 0 && room >= 16 + 8u * rel->nack_count) {
         uint8_t *at = packet->head + packet->head_length;
         rel->nack_count--;
         cci__rel_frame(at, CCI__FRAME_NACK, rel->nack_reasons[rel->nack_count], (uint16_t)(rel->refused_number - 1),
@@ -7549,10 +7564,11 @@ static int cci__rel_output_write(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
     return sent && cci__rel_output_lost(rel, packet, sent, now_ns);
 }
 
-/* Does an item that was begun anew come before what is lost? The receiver may have no room for others until then. */
+/* Does an item that was begun anew, or withdrawn, come before what is lost? There may be no room for it until then. */
 static int cci__rel_queue_is_older(const cci_rel_t *rel) {
     uint64_t first = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node)->item->first;
-    return (!cci__list_empty(&rel->runs) && CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue)->first < first) ||
+    const cci_rel_item_t *run = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
+    return (!cci__list_empty(&rel->runs) && (run->first < first || (run->flags & CCI__ITEM_VOID))) ||
            (!cci__list_empty(&rel->bulks) && CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue)->first < first);
 }
 
@@ -9353,6 +9369,8 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     cci_list_t *node, *next, *behind = &rel->runs;
     int is_over = 0;
     rel->expire_ns = CCI__NEVER;
+    for (node = rel->held.next; node != &rel->held; node = node->next) /* its time begins when it may be sent */
+        CCI__CONTAINER(node, cci_rel_item_t, queue)->since_ns = now_ns;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         uint64_t at = cci__rel_item_ends_ns(rel, item);
@@ -11933,9 +11951,11 @@ extern "C" {
 #ifdef CCI_NO_RMA
 #define CCI__DGRAM_REGIONS 0u
 #define CCI__SMALL_READERS 0
+#define CCI__SMALL_READS 0
 #else
 #define CCI__DGRAM_REGIONS ((uint32_t)CCI_SMALL_REGISTRATIONS)
 #define CCI__SMALL_READERS CCI_SMALL_ACTIVE
+#define CCI__SMALL_READS CCI_SMALL_RMAS
 #endif
 #define CCI__DGRAM_CHUNKS (1u + CCI_SMALL_RMAS)
 #define CCI__DGRAM_FIRST_CHUNKS CCI__DGRAM_CHUNKS
@@ -11962,6 +11982,7 @@ extern "C" {
 #define CCI__DGRAM_BUFS 1024u
 #define CCI__DGRAM_SHORT 64u /* bytes under way for each of a long path's pending messages, at least */
 #define CCI__DGRAM_MAX_BUFS 65536u
+#define CCI__EARLY_MOST(ep) (CCI__REL_FAR ? (ep)->early_most : 0) /* receive buffers for what comes early alone */
 #ifdef CCI_SMALL
 #define CCI__DGRAM_ALIGN 8u /* no caches */
 #else
@@ -12162,7 +12183,8 @@ typedef struct cci__dgram {
     cci__ring_t waiting[2];             /* who wants hot state; those that are DOUBTED in the second */
     uint32_t waiting_count;             /* in both */
     uint32_t turns;                     /* that were given */
-    uint32_t buffers_unmade;            /* receive buffers that the program allows and that were not needed yet */
+    uint32_t buffers_unmade;            /* receive buffers that are allowed and that were not needed yet */
+    uint32_t early_most;                /* so many of them, more than the program may hold, are for what comes early */
     uint32_t held_before;               /* buffers with what could not be delivered when the program set their count */
     cci_list_t readers, paths, answers; /* free ones */
 #ifndef CCI_NO_ATOMICS
@@ -12573,7 +12595,7 @@ static CCI__RARE void cci__dgram_begin_candidates(cci__dgram_t *ep, cci__dconn_t
     const cci_link_paths_t *paths = cci__dgram_paths(ep);
     cci_conn_candidates_t *candidates = cci__dgram_attach_candidates(ep, conn, paths->interface_count > 1);
     if (!candidates) return;
-    if (paths->interface_count > 1) cci_conn_candidates_changed(candidates, ep->base.now_ns);
+    if (paths->interface_count > 1) cci_conn_candidates_changed(&ep->base.conns, candidates, ep->base.now_ns);
 }
 
 /* Sends what the connection owes about paths. */
@@ -13649,7 +13671,7 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
 
 /* Are the buffers with what came early rather than with the program? */
 static int cci__dgram_peers_hold(const cci__dgram_t *ep) {
-    return ep->pool.buffers_held >= ep->base.recv_buf_count / 2;
+    return ep->pool.buffers_held >= ep->base.recv_buf_count / 2 + CCI__EARLY_MOST(ep);
 }
 
 /* Makes receive buffers, a slab of them; 0 if there are to be no more. */
@@ -13665,9 +13687,10 @@ static int cci__dgram_grow_buffers(cci__dgram_t *ep) {
     return 1;
 }
 
-/* Buffers that are free, and those that can be made. */
-static uint32_t cci__dgram_buffers_left(const cci__dgram_t *ep) {
-    return ep->base.evq.free_buffer_count + ep->buffers_unmade;
+/* Buffers that are free, and those that can be made, for what comes early, or for all else. */
+static uint32_t cci__dgram_buffers_left(const cci__dgram_t *ep, int is_early) {
+    uint32_t left = ep->base.evq.free_buffer_count + ep->buffers_unmade, kept = is_early ? 0 : CCI__EARLY_MOST(ep);
+    return left - cci__min32(left, kept - cci__min32(kept, ep->pool.buffers_held));
 }
 
 /* Is there one now, besides the one that takes the place in the batch of one that is kept? */
@@ -13702,7 +13725,7 @@ static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__hot_t *hot, int in_order, uint32_t spoken_for) {
     uint32_t count = ep->base.recv_buf_count;
     uint32_t early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || hot->rel.reliable : cci__max32(count / 16, 2));
-    uint32_t left = cci__dgram_buffers_left(ep), reserve = spoken_for + (in_order ? 0 : early);
+    uint32_t left = cci__dgram_buffers_left(ep, !in_order), reserve = spoken_for + (in_order ? 0 : early);
     if (left > reserve && (in_order || cci__share(hot->rel.buffers_held, left - reserve)) &&
         (CCI__LIKELY(ep->base.evq.free_buffer_count > spoken_for + !in_order) || cci__dgram_grow_buffers(ep)))
         return 1;
@@ -14010,24 +14033,8 @@ static CCI__RARE void cci__dgram_trace_text(const cci__dgram_t *ep, uint8_t type
 #ifdef CCI_NO_TEXT
     (void)ep, (void)type, (void)way, (void)peer;
 #else
-    static const char *const names[] = {"?",
-                                        "REQUEST",
-                                        "COOKIE",
-                                        "ACCEPT",
-                                        "REJECT",
-                                        "CONFIRM",
-                                        "CONFIRMED",
-                                        "DATA",
-                                        "RESET",
-                                        "GROUP",
-                                        "CLOSE",
-                                        "CLOSED",
-                                        "BUSY"
-#ifndef CCI_NO_NAMES
-                                        ,
-                                        "NOT_HERE"
-#endif
-    };
+    static const char *const names[] = {"?",    "REQUEST", "COOKIE", "ACCEPT", "REJECT", "CONFIRM", "CONFIRMED",
+                                        "DATA", "RESET",   "GROUP",  "CLOSE",  "CLOSED", "BUSY",    "NOT_HERE"};
     cci__note_t note;
     note.length = 0;
     cci__note_add(&note, names[type < sizeof names / sizeof names[0] ? type : 0]);
@@ -14267,7 +14274,7 @@ static void cci__dgram_check_silent(cci__dgram_t *ep) {
 static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t *in) {
     /* of few, what is early leaves but one more */
     uint32_t reserve = ep->base.recv_buf_count / 4 + (ep->base.recv_buf_count >= CCI__DGRAM_FEW);
-    uint32_t left = cci__dgram_buffers_left(ep);
+    uint32_t left = cci__dgram_buffers_left(ep, 0);
     uint8_t prefix[16];
 #ifdef CCI_SMALL
     if (in->request.data_len > CCI_SMALL_REQUEST) return "clients have to wait: they send more than CCI_SMALL_REQUEST";
@@ -14917,7 +14924,7 @@ static int cci__dgram_messages(cci__endpoint_t *base, const cci_evq_fifo_t **rec
     const cci__dgram_t *ep = (const cci__dgram_t *)base;
     int has_messages = !cci__list_empty(&ep->inbox);
     (void)received;
-    *is_full = has_messages && cci__dgram_buffers_left(ep) == 0;
+    *is_full = has_messages && cci__dgram_buffers_left(ep, 0) == 0;
     return has_messages;
 }
 
@@ -15005,31 +15012,18 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
  * Endpoints are made, with the memory that they begin with, and end.
  * ================================================================================================================== */
 
+/* How much of a kind there is: 128ths of the memory, and with CCI_SMALL so many; the buffer counts raise some. */
 #ifdef CCI_SMALL
-/* How many of each kind there are, in the order of CCI_REL_BLOCKS and CCI__STORE_HOT; the buffer counts raise some. */
-static const uint16_t cci__small_most[CCI__STORES] = {1,
-                                                      0,
-                                                      0,
-                                                      CCI_SMALL_RMAS,
-                                                      CCI_SMALL_PACKETS,
-                                                      CCI_SMALL_ACTIVE,
-                                                      CCI_SMALL_ACTIVE,
-                                                      CCI_SMALL_ACTIVE,
-                                                      CCI_SMALL_ACTIVE,
-                                                      CCI__SMALL_READERS,
-                                                      0,
-                                                      CCI__SMALL_READERS ? CCI_SMALL_RMAS : 0,
-                                                      CCI__SMALL_READERS *CCI__DGRAM_CHUNKS,
-                                                      1,
-                                                      1};
+#define CCI__PART(part, count) (count)
+#else
+#define CCI__PART(part, count) (part)
 #endif
 
-/* Gives a kind its part of the memory, in 128ths, and a list for those that are free. */
-static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
+/* Gives a kind its part, and a list for those that are free. */
+static void cci__dgram_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
     cci__store_t *store = &ep->stores[kind];
 #ifdef CCI_SMALL
-    store->most = cci__small_most[kind];
-    (void)part;
+    store->most = part;
 #else
     uint64_t most = ep->memory_limit / 128 * part / size;
     store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
@@ -15043,15 +15037,16 @@ static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, 
 static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci_rel_pool_t *pool = &ep->pool;
     int has_middle = pool->block_size > 2 * CCI__REL_MIDDLE;
-    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 36);
-    cci__dgram_init_store(ep, CCI_REL_MIDDLE, &pool->middle, CCI__REL_MIDDLE, 12);
+    cci__dgram_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), CCI__PART(36, 1));
+    cci__dgram_store(ep, CCI_REL_MIDDLE, &pool->middle, CCI__REL_MIDDLE, CCI__PART(12, 0));
     if (!has_middle) ep->stores[CCI_REL_MIDDLE].most = 0;
-    cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, has_middle ? 16 : 28);
-    cci__dgram_init_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), 4);
-    cci__dgram_init_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), 10);
-    cci__dgram_init_store(ep, CCI_REL_REASSEMBLIES, &pool->reassemblies, sizeof(cci_rel_reassembly_t), 2);
-    cci__dgram_init_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), 2);
-    cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 2);
+    cci__dgram_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, CCI__PART(has_middle ? 16 : 28, 0));
+    cci__dgram_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), CCI__PART(4, CCI_SMALL_RMAS));
+    cci__dgram_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), CCI__PART(10, CCI_SMALL_PACKETS));
+    cci__dgram_store(ep, CCI_REL_REASSEMBLIES, &pool->reassemblies, sizeof(cci_rel_reassembly_t),
+                     CCI__PART(2, CCI_SMALL_ACTIVE));
+    cci__dgram_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), CCI__PART(2, CCI_SMALL_ACTIVE));
+    cci__dgram_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), CCI__PART(2, CCI_SMALL_ACTIVE));
     pool->more = cci__dgram_more;
     pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
     pool->middle_total = ep->stores[CCI_REL_MIDDLE].most;
@@ -15069,18 +15064,19 @@ static void cci__dgram_init_stores(cci__dgram_t *ep) {
         ep->pool.ecn_at = (uint32_t)(offsetof(cci__hot_ecn_t, ecn) - offsetof(cci__hot_t, rel));
     }
 #endif
-    cci__dgram_init_store(ep, CCI__STORE_HOT, &ep->free_hot, active_size, 28);
-    cci__dgram_init_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), 2);
-    cci__dgram_init_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci_conn_path_t), 1);
-    cci__dgram_init_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), 2);
-    cci__dgram_init_store(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t), 2);
-    cci__dgram_init_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), 7);
-    cci__dgram_init_store(ep, CCI__STORE_ANSWERS, &ep->answers, CCI__DGRAM_ANSWER, 1);
+    cci__dgram_store(ep, CCI__STORE_HOT, &ep->free_hot, active_size, CCI__PART(28, CCI_SMALL_ACTIVE));
+    cci__dgram_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), CCI__PART(2, CCI__SMALL_READERS));
+    cci__dgram_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci_conn_path_t), CCI__PART(1, 0));
+    cci__dgram_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), CCI__PART(2, CCI__SMALL_READS));
+    cci__dgram_store(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t),
+                     CCI__PART(2, CCI__SMALL_READERS * CCI__DGRAM_CHUNKS));
+    cci__dgram_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), CCI__PART(7, 1));
+    cci__dgram_store(ep, CCI__STORE_ANSWERS, &ep->answers, CCI__DGRAM_ANSWER, CCI__PART(1, 1));
 #ifndef CCI_NO_ATOMICS
-    cci__dgram_init_store(ep, CCI__STORE_ATOMICS, &ep->free_atomics, sizeof(cci_rma_atomics_t), 1);
+    cci__dgram_store(ep, CCI__STORE_ATOMICS, &ep->free_atomics, sizeof(cci_rma_atomics_t), CCI__PART(1, 0));
 #endif
 #ifndef CCI_SMALL
-    cci__dgram_init_store(ep, CCI__STORE_CANDIDATES, &ep->free_candidates, sizeof(cci_conn_candidates_t), 2);
+    cci__dgram_store(ep, CCI__STORE_CANDIDATES, &ep->free_candidates, sizeof(cci_conn_candidates_t), 2);
 #endif
     ep->rma.request_free = ep->stores[CCI__STORE_REQUESTS].most;
     cci__dgram_init_pool(ep);
@@ -15167,7 +15163,7 @@ static uint32_t cci__dgram_unproven_most(uint32_t recv_buf_count) {
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
 static int cci__dgram_set_counts(cci__dgram_t *ep) {
     cci_link_info_t *info = &ep->base.info;
-    uint64_t receive = cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_BUFS);
+    uint32_t receive = (uint32_t)cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_MAX_BUFS);
     uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 8 * 5;
 #ifdef CCI_SMALL
     if (!info->send_buf_count) info->send_buf_count = CCI_SMALL_SENDS;
@@ -15175,15 +15171,14 @@ static int cci__dgram_set_counts(cci__dgram_t *ep) {
 #endif
     cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count
                                                      : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
-#ifndef CCI_SMALL
-    if (!info->send_buf_count) ep->pool.block_most = CCI__DGRAM_MAX_BUFS;
-#endif
     ep->base.recv_buf_count =
-        info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
+        info->recv_buf_count ? info->recv_buf_count : cci__max32(cci__min32(receive, CCI__DGRAM_BUFS), CCI__DGRAM_FEW);
+    if (CCI__REL_FAR && !info->send_buf_count) ep->pool.block_most = CCI__DGRAM_MAX_BUFS;
+    if (CCI__REL_FAR && !info->recv_buf_count) ep->early_most = receive - cci__min32(receive, ep->base.recv_buf_count);
     if (ep->base.recv_buf_count > SIZE_MAX / 2 / ep->buffer_size) return 0;
     ep->base.evq.recv_limit = ep->base.recv_buf_count;
     ep->base.conns.unproven_most = cci__dgram_unproven_most(ep->base.recv_buf_count);
-    ep->buffers_unmade = ep->base.recv_buf_count + CCI__DGRAM_BATCH_RX;
+    ep->buffers_unmade = ep->base.recv_buf_count + CCI__DGRAM_BATCH_RX + CCI__EARLY_MOST(ep);
     return 1;
 }
 
@@ -15814,7 +15809,7 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     } else {
         *event = NULL;
         if (ep->base.evq.recv_out > 0 &&
-            (ep->base.evq.recv_out >= ep->base.evq.recv_limit || cci__dgram_buffers_left(ep) == 0))
+            (ep->base.evq.recv_out >= ep->base.evq.recv_limit || cci__dgram_buffers_left(ep, 0) == 0))
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
     ep->base.os_handle.is_awake = status == CCI_SUCCESS;
@@ -15870,6 +15865,7 @@ static int cci__dgram_set_recv_count(cci__endpoint_t *base, uint32_t count) {
                              : 0;
     ep->base.evq.recv_limit = count;
     ep->base.recv_buf_count = count;
+    ep->early_most = 0;
     ep->held_before = ep->pool.buffers_held;
     ep->base.conns.unproven_most = cci__dgram_unproven_most(count);
     return CCI_SUCCESS;
@@ -16154,18 +16150,6 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
     return 1;
 }
 
-/* [4.1.4.1] Ordered: sends behind one that ended with CCI_ERR_RNR end likewise, up to the moment when the program
- * hears of it. Else they would be delivered where it can't know that something before them is missing. */
-static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags) {
-    int status = CCI_SUCCESS;
-    cci__op_t *op;
-    if (flags & CCI_FLAG_BLOCKING) return CCI_ERR_RNR;
-    op = cci__dgram_op(ep, conn, context, flags, &status);
-    if (op) cci__dgram_complete(ep, op, CCI_ERR_RNR);
-    cci__dgram_arm(ep);
-    return status;
-}
-
 /* Its turn is over, or its peer does not answer, and it has something under way: what is issued next has to wait. */
 static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__hot_t *hot) {
     if (CCI__LIKELY(ep->waiting_count == 0) || cci__list_empty(&hot->rel.items)) return 0;
@@ -16201,6 +16185,22 @@ static int cci__dgram_lacks_memory(cci__dgram_t *ep) {
                 "is used up; the key `memory` (memory_limit of a link) allows more");
     }
     return CCI_ENOBUFS;
+}
+
+/* [4.1.4.1] Ordered: sends behind one that ended with CCI_ERR_RNR end likewise, up to the moment when the program
+ * hears of it. Else they would be delivered where it can't know that something before them is missing. */
+static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags) {
+    int status = CCI_SUCCESS;
+    cci__op_t *op;
+    if (flags & CCI_FLAG_BLOCKING) return CCI_ERR_RNR;
+    if (!cci__dgram_activate(ep, conn)) return cci__dgram_lacks_memory(ep);
+    op = cci__dgram_op(ep, conn, context, flags, &status);
+    if (op) {
+        op->rel.status = CCI_ERR_RNR;
+        cci__dgram_on_complete(conn->hot, &op->rel);
+    }
+    cci__dgram_arm(ep);
+    return status;
 }
 
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,

@@ -101,7 +101,7 @@ typedef struct net_state {
     int64_t stranger_credit[NET_MAX_STRANGERS]; /* bytes from a spoofed address less bytes to it */
     uint64_t received, received_bytes;
     uint64_t datagrams, bytes;
-    uint64_t challenges; /* that try a path, of those that are not sealed */
+    uint32_t challenges[1024]; /* since the last audit, that try a path, of those that are not sealed: by receiver and connection */
     uint64_t faults[FAULT_COUNT];
     uint64_t digest; /* of all that was sent: two runs of one seed must agree */
     FILE *pcap;
@@ -330,9 +330,10 @@ static void net_route(const sim_datagram_t *original) {
     }
     net.datagrams++;
     net.bytes += original->length;
-    net.challenges += original->length >= CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME &&
-                      original->length < CCI__HEADER_SIZE + 2 * CCI__CONN_PATH_FRAME &&
-                      original->bytes[1] == CCI__PKT_DATA && original->bytes[CCI__HEADER_SIZE] == CCI__FRAME_CHALLENGE;
+    if (original->length >= CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME && original->length < CCI__HEADER_SIZE + 2 * CCI__CONN_PATH_FRAME &&
+        original->bytes[1] == CCI__PKT_DATA && original->bytes[CCI__HEADER_SIZE] == CCI__FRAME_CHALLENGE) {
+        net.challenges[(cci__load32(original->bytes + 4) * 31 + number) % 1024]++;
+    }
     for (i = 0; i < original->length; i += 7) {
         net.digest = (net.digest ^ original->bytes[i]) * UINT64_C(0x100000001b3);
     }
