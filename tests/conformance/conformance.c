@@ -3596,6 +3596,104 @@ TEST(rnr_asleep, ANYWHERE, "[4.1.4.1] what a receiver takes that was not ready, 
     sleep_when_full(CCI_CONN_ATTR_RU);
 }
 
+/* A side with an OS handle. */
+static side_t *side_open_with_fd(cci_os_handle_t *fd) {
+    side_t *side = &sides[side_count++];
+    memset(side, 0, sizeof *side);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &side->ep, fd), CCI_SUCCESS);
+    assert_true(*fd >= 0);
+    assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_URI, &side->uri), CCI_SUCCESS);
+    return side;
+}
+
+TEST(rnr_unheard, ON_UDP, "[4.1.4.1] RO: what is sent before the program hears of the first CCI_ERR_RNR ends likewise, however much") {
+    cci_os_handle_t fd = -1;
+    side_t *a = side_open_with_fd(&fd), *b = side_open();
+    const uint32_t more = 5000; /* than may be pending at once */
+    uint32_t i, sent, refused = 0, count;
+    pair_t pair;
+    cci_event_t *event;
+    (void)state;
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 16);
+    pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, 200000);
+    sent = exhaust(&pair);
+    for (i = 0; i < 300; i++) {
+        assert_int_equal(cci_send(pair.ac, "refused", 7, as_context(1), 0), CCI_SUCCESS);
+    }
+    a->deaf = 1;
+    for (i = 0; i < 100; i++) { /* it works, and gives no event */
+        assert_int_equal(cci_arm_os_handle(a->ep, 0), CCI_SUCCESS);
+        elapse(10 * MILLISECOND_NS);
+    }
+    for (i = 0; i < more; i++) {
+        assert_int_equal(cci_send(pair.ac, "behind", 6, as_context(2), 0), CCI_SUCCESS);
+    }
+    a->deaf = 0;
+    while (refused < more) {
+        event = await(a, CCI_EVENT_SEND);
+        if (event->send.context == as_context(2)) {
+            assert_int_equal(event->send.status, CCI_ERR_RNR);
+            refused++;
+        }
+        drop(event);
+    }
+    for (count = 0; count < sent; count++) { /* the receiver is ready again */
+        event = take(b, CCI_EVENT_RECV);
+        if (event == NULL) {
+            break;
+        }
+        drop(event);
+    }
+    elapse(50 * MILLISECOND_NS);
+    while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
+        assert_memory_not_equal(event->recv.ptr, "behind", 6);
+        drop(event);
+    }
+    for (i = 0; i < 1000; i++) {
+        send_patiently(pair.ac, "afresh", 6, 3, CCI_FLAG_SILENT);
+        drop(await(b, CCI_EVENT_RECV));
+    }
+    round_trip(&pair);
+}
+
+TEST(rnr_fence, ON_SIM | ON_UDP | WHEN_CLEAN, "[4.1.4.1] RO: a read with a fence behind what is refused begins when that has ended, and succeeds") {
+    side_t *a = side_open(), *b = side_open();
+    region_t local = make_region(a->ep, 4096, 0), remote = make_region(b->ep, 4096, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    uint32_t i;
+    pair_t pair;
+    cci_event_t *event;
+    (void)state;
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 16);
+    pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, 200000);
+    exhaust(&pair);
+    for (i = 0; i < 300; i++) {
+        assert_int_equal(cci_send(pair.ac, "refused", 7, as_context(1), 0), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 64, as_context(2), CCI_FLAG_WRITE), CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 64, as_context(3), CCI_FLAG_READ | CCI_FLAG_FENCE),
+                     CCI_SUCCESS);
+    do {
+        int context;
+        event = await(a, CCI_EVENT_SEND);
+        context = (int)(uintptr_t)event->send.context;
+        assert_true(event->send.status == CCI_SUCCESS || (event->send.status == CCI_ERR_RNR && context < 3));
+        i = (uint32_t)context;
+        drop(event);
+    } while (i != 3);
+    while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+    }
+    elapse(50 * MILLISECOND_NS);
+    while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+    }
+    round_trip(&pair);
+    free_region(&local);
+    free_region(&remote);
+}
+
 TEST(rnr_others, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] unreliable sends never end with CCI_ERR_RNR") {
     side_t *a = side_open(), *b = side_open();
     pair_t uu = connect_sides(a, b, CCI_CONN_ATTR_UU), ro = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -6142,16 +6240,6 @@ static int poll_fd(int fd, int timeout_ms) {
     one.events = POLLIN;
     one.revents = 0;
     return poll(&one, 1, timeout_ms);
-}
-
-/* A side with an OS handle. */
-static side_t *side_open_with_fd(cci_os_handle_t *fd) {
-    side_t *side = &sides[side_count++];
-    memset(side, 0, sizeof *side);
-    assert_int_equal(cci_create_endpoint(NULL, 0, &side->ep, fd), CCI_SUCCESS);
-    assert_true(*fd >= 0);
-    assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_URI, &side->uri), CCI_SUCCESS);
-    return side;
 }
 
 TEST(os_handle_kinds, ON_HOST, "[4.5.4.2] the OS handle works with select, poll and epoll") {
