@@ -76,8 +76,8 @@
  * 0.3.0 manual that applies.
  *
  * WHAT IT IS NOT. It is not a byte stream (messages have ends), not an RPC system, not a name service, and it keeps no
- * secret: without the program's own encryption whoever sees the traffic can read and change it. It starts no threads
- * unless a device is configured with `progress = thread`.
+ * secret: without the program's own encryption whoever sees the traffic can read and change it. It starts threads only
+ * for `progress = thread`, for an OS handle of udp outside Linux, and to make queue pairs (key `setups` of verbs).
  *
  * QUICK START. A server waits for a request, accepts it and prints what comes:
  *
@@ -102,7 +102,7 @@
  *
  * PROGRESS. The library works inside its calls, chiefly cci_get_event(): a program that stops calling stops serving its
  * peers (they will see CCI_ETIMEDOUT), unless the device has `progress = thread`. A program that would rather sleep
- * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() until CCI_EAGAIN when it
+ * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() while CCI_SUCCESS when it
  * wakes. Datagram transports coalesce small messages: while earlier ones are under way, a small message may wait until
  * the program's next cci_get_event(). When the program pauses between messages, each leaves at once.
  *
@@ -118,8 +118,8 @@
  * the library's work while the program sleeps:
  *     progress = thread   the helper thread does. The handle is readable for events of the chosen classes alone.
  *     otherwise           the program does. The handle is readable also when data arrives or a deadline has passed, as
- *                         without classes. Such a program calls cci_arm_os_handle() again, which works and gives no
- *                         event, and then the handle is readable only if it need not sleep on.
+ *                         without classes. It then calls cci_arm_os_handle() again, which does the work and gives no
+ *                         event, and sleeps on unless the handle is readable after that.
  *   CCI_OPT_ENDPT_SEND_FD is a second descriptor, whatever the classes: readable while a CCI_EVENT_SEND waits, or while
  * a cci_send() that got CCI_ENOBUFS could succeed, until it is tried again. It is exact, and no deadline and no arrival
  * of data makes it readable: without a helper thread somebody must watch the OS handle too and do the work.
@@ -175,8 +175,8 @@
  *     a turn                           without an acknowledgement: from then on such connections have one turn in
  *                                      eight, together, while others wait
  *     messages pending                 a quarter of the memory for messages is for peers that were heard in the last
- *                                      second and answer. An eighth of what silent peers do not hold stays free, for
- *                                      the rest to go on when many fall silent at once. After CCI_ENOBUFS the peer is
+ *                                      second and answer. An eighth of what silent peers do not hold is a reserve: when
+ *                                      many fall silent at once, the others go on. After CCI_ENOBUFS the peer is
  *                                      asked for a sign of life
  * A connection keeps its turn until a remote write or read that is under way ends: a program that wants others served
  * soon divides large ones. When the peer falls silent, they give up the turn, as above; a read then begins again.
@@ -233,7 +233,7 @@
  *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
  *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log
  *                             (fewer: CCI_OPT_ENDPT_BACKLOG)   tells it every 10 s
- *     from one network        3/4 of the connections, and of the requests, that are still free: likewise (a network
+ *     from one network        of connections and of requests three times as many as are still free: likewise (a network
  *                             is an IPv4 /24 or an IPv6 /64)
  *     data with accept, reject   a 128th of memory_limit (7,700 by default)   CCI_ENOBUFS, until clients confirm; at
  *                                                              most 256 of these wait for an address to be proven
@@ -322,8 +322,8 @@
  *     CCI_SMALL_BATCH           1   packets that leave together: D + 400 for each
  *     CCI_SMALL_RMAS            1   RMAs, and messages with CCI_FLAG_NO_COPY, under way: 420 for each
  *     CCI_SMALL_REGISTRATIONS   2   64 for each
- *     CCI_SMALL_REQUEST       128   bytes of request data that a client may send; from D on each takes memory of every
- *                                   receive buffer. Clients that send more are told "busy". As many bytes go with
+ *     CCI_SMALL_REQUEST       128   bytes of request data that a client may send; each beyond D makes every receive
+ *                                   buffer longer. Clients that send more are told "busy". As many bytes go with
  *                                   cci_accept_data() and cci_reject_data(), else CCI_ERR_NOT_IMPLEMENTED, and one such
  *                                   answer is kept at a time, else CCI_ENOBUFS. A server that sends more is not
  *                                   understood: CCI_ETIMEDOUT
@@ -682,13 +682,13 @@ typedef CCI_CONST struct cci_connection {
 /* ---- events [4.5] ----------------------------------------------------------------------------------------------- */
 
 typedef enum cci_event_type {
-    CCI_EVENT_NONE,                   /* never given to a program                                               */
-    CCI_EVENT_SEND,                   /* send:       a send or an RMA has completed                             */
-    CCI_EVENT_RECV,                   /* recv:       a message; its bytes are valid until the event is returned */
-    CCI_EVENT_CONNECT,                /* connect:    the outcome of cci_connect()                               */
-    CCI_EVENT_CONNECT_REQUEST,        /* request:    accept or reject it, then return it                        */
-    CCI_EVENT_ACCEPT,                 /* accept:     the outcome of cci_accept()                                */
-    CCI_EVENT_KEEPALIVE_TIMEDOUT,     /* keepalive:  the peer did not answer; the option is now 0               */
+    CCI_EVENT_NONE,               /* never given to a program                                               */
+    CCI_EVENT_SEND,               /* send:       a send or an RMA has completed                             */
+    CCI_EVENT_RECV,               /* recv:       a message; its bytes are valid until the event is returned */
+    CCI_EVENT_CONNECT,            /* connect:    the outcome of cci_connect()                               */
+    CCI_EVENT_CONNECT_REQUEST,    /* request:    accept or reject it, then return it                        */
+    CCI_EVENT_ACCEPT,             /* accept:     the outcome of cci_accept()                                */
+    CCI_EVENT_KEEPALIVE_TIMEDOUT, /* keepalive:  the peer did not answer, or the end has come; the option is now 0 */
     CCI_EVENT_ENDPOINT_DEVICE_FAILED, /* dev_failed: the device of the endpoint is gone or down                */
     CCI_EVENT_DISCONNECT,             /* disconnect: a connection has ended; only if CCI_OPT_ENDPT_EVENT_MASK asks */
     CCI_EVENT_STATUS                  /* status:     news of the device or of a path; likewise                  */
@@ -986,8 +986,8 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
 /* The same at a given service, NULL chooses one. A number, or for UDP and verbs a service that the system knows, is a
- * port. Any other text of 1 to 120 bytes of UTF-8 is a name, unless it is made of digits and '/' alone, with 0x before
- * it of hexadecimal ones (1/2, 0x1f): clients connect to udp://host/name, or verbs:// or sisci://. There is no name
+ * port. Any other text of 1 to 120 bytes of UTF-8 is a name, but not digits and '/' alone (1/2), nor 0x with
+ * hexadecimal digits and '/' (0x1f): clients connect to udp://host/name, or verbs:// or sisci://. There is no name
  * server and no daemon: the name gives eight ports, the server takes the first that is free, and a client asks one
  * after the other, by name, until that server answers or the client's time is over; a server of another name, or of
  * none, says that it is not the one. The endpoint's URI has the port, and connects as ever.
@@ -1432,12 +1432,12 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * A link of your own takes about 30 lines (examples/own_link.c: two pipes) and one call,
  * cci_create_endpoint_on_link(). Where bytes come instead of datagrams, a serial line for one, the link finds the
  * datagrams among them (examples/firmware/slip.h, for both ends of the line). In the order in which you write it:
- *     open      fills in `info`: `mtu`, 256 at least besides the 4 bytes of `crc`, which every line without a checksum
- *               of its own wants, at both ends; the buffer counts; `receive_window`: bytes that your receive queue
+ *     open      fills in `info`: `mtu`, 256 at least and 4 more with `crc`, which a line without a checksum of its own
+ *               needs at both ends; the buffer counts; `receive_window`: bytes that your receive queue
  *               holds while the program is busy, since more is lost. `os_handle` stays as it is, -1, where there are no
  *               descriptors.
  *     send      returns what it took. What does not fit into the queue now is not taken and comes again; half a
- *               datagram is never sent: look for room first. An endpoint of two peers needs no addresses: ignore `to`.
+ *               datagram is never sent: look for room first. A link of two endpoints needs no addresses: ignore `to`.
  *     receive   copies one datagram to `data`, sets `length` and `segment` to its bytes, `from` to zeros with the
  *               sender in them, and returns 1; 0 when nothing is there. One longer than `capacity` is dropped. `count`
  *               is 1 at least; more than one datagram may be left in as many buffers.

@@ -85,7 +85,7 @@
  *                                                             UDP is off or not enough; both sides must have it
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a sign of
  *                                                             life; after as long again without one the connection
- *                                                             ends; 0: never
+ *                                                             ends; 0: only when all connections are taken
  *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)
  *     offload         on or off                   on          off: no segmentation offload, no batched system calls
  *     share           0 or 1                      0           1: endpoints of the device are made with
@@ -109,8 +109,8 @@
  * the place of another gets its part of the clients that connect again. The endpoints share nothing: a message, a
  * registration, an event of one is no other's. The kernel takes each packet to the endpoint of its connection, also
  * when the peer's address changes. Endpoints may come and go at any time, and processes may be killed: the connections
- * of the others go on. The connections of one that is gone end by their time-outs, or earlier when a new endpoint takes
- * its place. A call of cci_connect() makes one CCI_EVENT_CONNECT_REQUEST. While endpoints come or go, for some 10 ms,
+ * of the others go on. The connections of one that is gone time out, or end sooner when its successor says that it
+ * does not know them. A call of cci_connect() makes one CCI_EVENT_CONNECT_REQUEST. While endpoints come or go, 10 ms,
  * it may make one on each of two: the client takes the first answer, and the other's CCI_EVENT_ACCEPT tells a failure.
  *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call
  * the library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed

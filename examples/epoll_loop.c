@@ -7,7 +7,7 @@
  *
  * Three rules hold for every event loop:
  *     - watch the OS handle for reading, and never read from it;
- *     - when it is readable, call cci_get_event() until it returns CCI_EAGAIN: only then sleep again;
+ *     - when it is readable, call cci_get_event() as long as it returns CCI_SUCCESS: only then sleep again;
  *     - after CCI_ENOBUFS stop watching the source of the data, here the input, until a send has completed.
  * The timer prints once a second what the endpoint has received, if anything came. */
 #define CCI_IMPLEMENTATION
@@ -77,7 +77,7 @@ static void read_and_send(void) {
 }
 
 static void on_event(cci_event_t *event) {
-    if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
+    if (event->type == CCI_EVENT_CONNECT_REQUEST && cci_accept(event, NULL) != CCI_SUCCESS) (void)cci_reject(event);
     if (event->type == CCI_EVENT_CONNECT) {
         check((int)event->connect.status, "connect");
         server = event->connect.connection;

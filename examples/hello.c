@@ -26,7 +26,7 @@ static void check(int status, const char *what) {
     exit(1);
 }
 
-/* The server's messages that are still to be answered: at most as many as there are receive buffers, since each keeps its own. */
+/* The server's messages that are still to be answered. */
 static cci_event_t **kept;
 static uint32_t kept_count;
 
@@ -48,11 +48,19 @@ static void answer_kept(const cci_connection_t *gone) {
     kept_count = left;
 }
 
+/* Keeps the event of a message until it is answered: of those there are as many as receive buffers. */
+static void keep(cci_event_t *event) {
+    static uint32_t places;
+    if (kept_count == places) kept = (cci_event_t **)realloc((void *)kept, (places += 64) * sizeof *kept);
+    check(kept ? CCI_SUCCESS : CCI_ENOMEM, "memory");
+    kept[kept_count++] = event;
+}
+
 /* Returns 1 when the client has its answer. The server keeps a message; all other events go back at once. */
 static int on_event(cci_event_t *event, int is_server) {
     int is_message = event->type == CCI_EVENT_RECV;
     if (is_message) printf("received: %.*s\n", (int)event->recv.len, (const char *)event->recv.ptr);
-    if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
+    if (event->type == CCI_EVENT_CONNECT_REQUEST && cci_accept(event, NULL) != CCI_SUCCESS) (void)cci_reject(event);
     if (event->type == CCI_EVENT_DISCONNECT) {
         answer_kept(event->disconnect.connection);
         check(cci_disconnect(event->disconnect.connection), "disconnect");
@@ -61,7 +69,7 @@ static int on_event(cci_event_t *event, int is_server) {
         check((int)event->connect.status, "connect");
         check(cci_send(event->connect.connection, "hello, world", 12, NULL, CCI_FLAG_SILENT), "send");
     }
-    if (is_message && is_server) kept[kept_count++] = event;
+    if (is_message && is_server) keep(event);
     else check(cci_return_event(event), "return");
     return is_message && !is_server;
 }
@@ -80,7 +88,7 @@ static cci_device_t *device_for(const char *uri) {
 
 int main(int argc, char **argv) {
     int is_server = argc < 2, done = 0;
-    uint32_t caps, most, events = 1u << CCI_EVENT_DISCONNECT;
+    uint32_t caps, events = 1u << CCI_EVENT_DISCONNECT;
     cci_endpoint_t *endpoint;
     cci_os_handle_t fd;
     char *uri;
@@ -88,9 +96,6 @@ int main(int argc, char **argv) {
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
     check(cci_create_endpoint(is_server ? NULL : device_for(argv[1]), 0, &endpoint, &fd), "cci_create_endpoint");
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
-    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &most), "cci_get_opt");
-    kept = (cci_event_t **)malloc(most * sizeof *kept);
-    if (!kept) return 1;
     (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); /* tell us of clients that leave, if the transport can */
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (is_server) printf("uri: %s\n", uri);
@@ -102,7 +107,7 @@ int main(int argc, char **argv) {
         while (!done && cci_get_event(endpoint, &event) == CCI_SUCCESS) done = on_event(event, is_server);
         answer_kept(NULL);
     }
-    free(kept);
+    free((void *)kept);
     free(uri);
     return cci_finalize();
 }

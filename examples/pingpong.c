@@ -78,7 +78,7 @@ static void serve(void) {
             if (sleeps) poll(&sleeper, 1, kept_count > 0 ? 1 : -1);
             continue;
         }
-        if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
+        if (event->type == CCI_EVENT_CONNECT_REQUEST && cci_accept(event, NULL) != CCI_SUCCESS) (void)cci_reject(event);
         if (event->type == CCI_EVENT_DISCONNECT) {
             answer_kept(event->disconnect.connection);
             check(cci_disconnect(event->disconnect.connection), "disconnect");

@@ -9,7 +9,8 @@
  * and sees it by the numbers of the lines. The publisher learns of three ways to leave:
  *     the subscriber says so               CCI_EVENT_DISCONNECT at once
  *     it takes nothing for too long        CCI_EVENT_DISCONNECT after the send time-out
- *     it vanishes while nothing is sent    CCI_EVENT_KEEPALIVE_TIMEDOUT after KEEPALIVE_US */
+ *     it vanishes while nothing is sent    CCI_EVENT_KEEPALIVE_TIMEDOUT after once to twice KEEPALIVE_US
+ * That event comes ahead of CCI_EVENT_DISCONNECT, too. */
 #define CCI_IMPLEMENTATION
 #include "cci_verbs.h"
 #include "cci_sisci.h"
@@ -58,7 +59,9 @@ static void let_in(cci_event_t *request) {
     subscriber->next = subscribers;
     subscriber->number = ++subscribed;
     subscribers = subscriber;
-    check(cci_accept(request, subscriber), "accept");
+    if (cci_accept(request, subscriber) == CCI_SUCCESS) return;
+    forget(subscriber, "can't be let in");
+    (void)cci_reject(request);
 }
 
 static void publish(const char *line, size_t length) {
@@ -99,14 +102,19 @@ static void on_event_of_publisher(cci_event_t *event) {
     if (event->type == CCI_EVENT_DISCONNECT)
         forget((subscriber_t *)event->disconnect.context,
                event->disconnect.status == CCI_SUCCESS ? "has left" : "takes nothing any more");
-    if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT)
+    if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT && /* else CCI_EVENT_DISCONNECT follows, and says why */
+        cci_send(event->keepalive.connection, NULL, 0, NULL, CCI_FLAG_SILENT) != CCI_ERR_DISCONNECTED)
         forget((subscriber_t *)event->keepalive.connection->context, "has vanished");
 }
 
-static void on_event_of_subscriber(const cci_event_t *event) {
+static void on_event_of_subscriber(cci_event_t *event) {
     static unsigned long expected;
     if (event->type == CCI_EVENT_CONNECT) check((int)event->connect.status, "connect");
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) (void)cci_reject(event);
     if (event->type == CCI_EVENT_DISCONNECT) check((int)event->disconnect.status, "the publisher");
+    if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT && /* as above */
+        cci_send(event->keepalive.connection, NULL, 0, NULL, CCI_FLAG_SILENT) != CCI_ERR_DISCONNECTED)
+        check(CCI_ETIMEDOUT, "the publisher");
     is_over |= event->type == CCI_EVENT_DISCONNECT;
     if (event->type == CCI_EVENT_RECV) {
         char text[LONGEST + 32] = "";

@@ -31,7 +31,7 @@ static uint32_t free_count;
 static uint64_t asked, replied, count = 100000;
 static double begin_s;
 static cci_connection_t *server; /* the client's connection */
-static cci_event_t **kept;       /* the server's messages without an answer: at most one for each receive buffer */
+static cci_event_t **kept;       /* the server's messages without an answer */
 static uint32_t kept_count;
 
 static void check(int status, const char *what) {
@@ -65,13 +65,21 @@ static void answer_kept(const cci_connection_t *gone) {
     kept_count = left;
 }
 
+/* Keeps the event of a message until it is answered: of those there are as many as receive buffers. */
+static void keep(cci_event_t *event) {
+    static uint32_t places;
+    if (kept_count == places) kept = (cci_event_t **)realloc((void *)kept, (places += 64) * sizeof *kept);
+    check(kept ? CCI_SUCCESS : CCI_ENOMEM, "memory");
+    kept[kept_count++] = event;
+}
+
 static void on_event_of_server(cci_event_t *event) {
-    if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
+    if (event->type == CCI_EVENT_CONNECT_REQUEST && cci_accept(event, NULL) != CCI_SUCCESS) (void)cci_reject(event);
     if (event->type == CCI_EVENT_DISCONNECT) {
         answer_kept(event->disconnect.connection);
         check(cci_disconnect(event->disconnect.connection), "disconnect");
     }
-    if (event->type == CCI_EVENT_RECV) kept[kept_count++] = event;
+    if (event->type == CCI_EVENT_RECV) keep(event);
     else check(cci_return_event(event), "return");
 }
 
@@ -97,6 +105,8 @@ static void on_event_of_client(cci_event_t *event) {
         begin_s = now_s();
     } else if (event->type == CCI_EVENT_DISCONNECT) {
         check(CCI_ERR_DISCONNECTED, "the server has left");
+    } else if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        (void)cci_reject(event); /* anybody can ask, also a client */
     } else if (event->type == CCI_EVENT_SEND && event->send.status != CCI_SUCCESS) {
         fprintf(stderr, "request %llu: ", (unsigned long long)*(const uint64_t *)event->send.context);
         check((int)event->send.status, "send");
@@ -123,7 +133,7 @@ static cci_device_t *device_for(const char *uri) {
 
 int main(int argc, char **argv) {
     const int is_server = argc < 2;
-    uint32_t caps, buffers, at_once = argc > 3 ? (uint32_t)atol(argv[3]) : 64, events = 1u << CCI_EVENT_DISCONNECT;
+    uint32_t caps, at_once = argc > 3 ? (uint32_t)atol(argv[3]) : 64, events = 1u << CCI_EVENT_DISCONNECT;
     struct timeval patience = {5, 0};
     cci_endpoint_t *endpoint;
     cci_event_t *event;
@@ -135,10 +145,7 @@ int main(int argc, char **argv) {
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
     check(cci_create_endpoint(is_server ? NULL : device_for(argv[1]), 0, &endpoint, &fd), "cci_create_endpoint");
     check(cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events), "cci_set_opt");
-    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &buffers), "cci_get_opt");
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
-    kept = (cci_event_t **)malloc(buffers * sizeof *kept);
-    check(kept ? CCI_SUCCESS : CCI_ENOMEM, "memory");
     for (; free_count < at_once; free_count++) free_places[free_count] = free_count;
     if (is_server) printf("uri: %s\n", uri), fflush(stdout);
     else check(cci_connect(endpoint, argv[1], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), argv[1]);
@@ -151,7 +158,7 @@ int main(int argc, char **argv) {
     }
     if (!is_server) printf("%llu requests, %u at once: %.0f replies/s\n", (unsigned long long)count, at_once,
                            (double)count / (now_s() - begin_s));
-    free(kept);
+    free((void *)kept);
     free(uri);
     return cci_finalize();
 }

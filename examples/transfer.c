@@ -8,7 +8,7 @@
  * The receiver maps the file, registers it and sends the RMA handle with the number of bytes that it has. The sender
  * writes the rest in pieces, a few at a time. The completion message of each piece says how far the file then reaches;
  * it arrives after the piece. The receiver keeps that number behind the bytes, in the file itself. After a restart
- * it has another port and another handle: the sender connects to its name again, and learns both. */
+ * it has another handle, and perhaps another port: the sender connects to its name again, and learns both. */
 #define CCI_IMPLEMENTATION
 #include "cci_verbs.h"
 #include "cci_sisci.h"
@@ -70,22 +70,27 @@ static cci_event_t *next_event(void) {
 static void receive(const char *path) {
     int file = open(path, O_RDWR | O_CREAT, 0600), senders = 0;
     cci_rma_handle_t *handle;
-    uint64_t have;
+    uint64_t have, reached;
+    struct stat about;
     offer_t offer;
-    must(file >= 0 && ftruncate(file, (off_t)(size + sizeof have)) == 0, path);
+    must(file >= 0 && fstat(file, &about) == 0, path);
+    if ((uint64_t)about.st_size != size + sizeof have) must(ftruncate(file, 0) == 0, path); /* it is no part of this one */
+    must(ftruncate(file, (off_t)(size + sizeof have)) == 0, path);
     handle = map(file, size + sizeof have, MAP_SHARED, CCI_FLAG_WRITE);
     memcpy(offer.handle, handle, sizeof *handle);
     memcpy(&have, memory + size, sizeof have);
+    if (have > size) have = 0;
     while (have < size || senders > 0) {
         cci_event_t *event = next_event();
-        if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
+        if (event->type == CCI_EVENT_CONNECT_REQUEST && cci_accept(event, NULL) != CCI_SUCCESS) (void)cci_reject(event);
         if (event->type == CCI_EVENT_ACCEPT && event->accept.connection) {
             senders++;
             offer.size = size, offer.have = have;
             (void)cci_send(event->accept.connection, &offer, sizeof offer, NULL, CCI_FLAG_SILENT);
         }
         if (event->type == CCI_EVENT_RECV && event->recv.len == sizeof have) {
-            memcpy(&have, event->recv.ptr, sizeof have);
+            memcpy(&reached, event->recv.ptr, sizeof reached);
+            if (reached > have && reached <= size) have = reached;
             memcpy(memory + size, &have, sizeof have);
         }
         if (event->type == CCI_EVENT_DISCONNECT) {
@@ -125,6 +130,7 @@ static void send_file(const char *uri, const char *path) {
     for (reach(uri); done < size; show(done)) {
         cci_event_t *event = next_event();
         int is_broken = event->type == CCI_EVENT_DISCONNECT;
+        if (event->type == CCI_EVENT_CONNECT_REQUEST) (void)cci_reject(event); /* anybody can ask */
         if (event->type == CCI_EVENT_CONNECT) check((int)event->connect.status, "connect");
         if (event->type == CCI_EVENT_RECV && event->recv.len == sizeof offer) { /* it comes first */
             memcpy(&offer, event->recv.ptr, sizeof offer);
@@ -142,6 +148,7 @@ static void send_file(const char *uri, const char *path) {
             printf("\nthe receiver is gone; waiting for it\n");
             check(cci_disconnect(event->type == CCI_EVENT_SEND ? connection : event->disconnect.connection), "disconnect");
             connection = NULL;
+            is_connecting = 0;
         }
         check(cci_return_event(event), "return");
         if (!connection && !is_connecting && in_flight == 0) reach(uri), is_connecting = 1;
@@ -149,7 +156,7 @@ static void send_file(const char *uri, const char *path) {
             uint64_t length = size - next < PIECE ? size - next : PIECE, end = next + length;
             int status = cci_rma(connection, &end, sizeof end, local, next, (cci_rma_handle_t *)(void *)offer.handle,
                                  next, length, (void *)(uintptr_t)end, CCI_FLAG_WRITE);
-            if (status == CCI_ENOBUFS && in_flight > 0) break;
+            if ((status == CCI_ENOBUFS && in_flight > 0) || status == CCI_ERR_DISCONNECTED) break; /* an event will tell */
             check(status, "cci_rma");
             next = end;
             in_flight++;

@@ -32,7 +32,7 @@ static void check(int status, const char *what) {
 }
 
 static void on_event(cci_event_t *event, uv_loop_t *loop) {
-    if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
+    if (event->type == CCI_EVENT_CONNECT_REQUEST && cci_accept(event, NULL) != CCI_SUCCESS) (void)cci_reject(event);
     if (event->type == CCI_EVENT_CONNECT) {
         check((int)event->connect.status, "connect");
         server = event->connect.connection;

@@ -68,6 +68,7 @@ static void work(int ms) {
                 pending--;
                 if (event->send.status == CCI_SUCCESS) completed_s = now_s();
             }
+            if (event->type == CCI_EVENT_CONNECT_REQUEST) (void)cci_reject(event); /* anybody can ask */
             check(cci_return_event(event), "return");
         }
     }
