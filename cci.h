@@ -156,10 +156,10 @@
  *                                      while it comes, and until the event is returned
  *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
  * Limits, and what happens when they are reached:
- *     CCI_OPT_ENDPT_SEND_BUF_COUNT     buffers of pending messages of each connection; small ones share: CCI_ENOBUFS.
+ *     CCI_OPT_ENDPT_SEND_BUF_COUNT     1,024 buffers of a connection's messages; small ones share: CCI_ENOBUFS.
  *                                      Where neither the program nor the configuration sets it, a round trip of 2 ms or
  *                                      more makes it six times what the path takes, 65,536 at most
- *     CCI_OPT_ENDPT_RECV_BUF_COUNT     receive buffers of the endpoint: the sender repeats, at last with CCI_ERR_RNR.
+ *     CCI_OPT_ENDPT_RECV_BUF_COUNT     1,024 receive buffers of an endpoint: the sender repeats, at last CCI_ERR_RNR.
  *                                      Unless set, 65,536, or an eighth of memory_limit, hold what a loss delays
  *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, receive buffers and idle
  *                                      connections excepted: 1 GiB by default, 256 MiB on 32-bit machines. Each kind of
