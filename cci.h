@@ -102,9 +102,9 @@
  *
  * PROGRESS. The library works inside its calls, chiefly cci_get_event(): a program that stops calling stops serving its
  * peers (they will see CCI_ETIMEDOUT), unless the device has `progress = thread`. A program that would rather sleep
- * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() while CCI_SUCCESS when it
- * wakes. Datagram transports coalesce small messages: while earlier ones are under way, a small message may wait until
- * the program's next cci_get_event(). When the program pauses between messages, each leaves at once.
+ * passes the OS handle of its endpoint to select, poll or epoll. When it wakes it calls cci_get_event() while that
+ * returns CCI_SUCCESS. Datagram transports coalesce small messages: while earlier ones are under way, a small message
+ * may wait until the program's next cci_get_event(). When the program pauses between messages, each leaves at once.
  *
  * SLEEPING. The handle is readable while events wait, when data arrives, and when the protocol needs a call: to repeat
  * a message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. When
@@ -11951,11 +11951,9 @@ extern "C" {
 #ifdef CCI_NO_RMA
 #define CCI__DGRAM_REGIONS 0u
 #define CCI__SMALL_READERS 0
-#define CCI__SMALL_READS 0
 #else
 #define CCI__DGRAM_REGIONS ((uint32_t)CCI_SMALL_REGISTRATIONS)
 #define CCI__SMALL_READERS CCI_SMALL_ACTIVE
-#define CCI__SMALL_READS CCI_SMALL_RMAS
 #endif
 #define CCI__DGRAM_CHUNKS (1u + CCI_SMALL_RMAS)
 #define CCI__DGRAM_FIRST_CHUNKS CCI__DGRAM_CHUNKS
@@ -15020,7 +15018,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
 #endif
 
 /* Gives a kind its part, and a list for those that are free. */
-static void cci__dgram_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
+static void cci__store_init(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
     cci__store_t *store = &ep->stores[kind];
 #ifdef CCI_SMALL
     store->most = part;
@@ -15037,16 +15035,16 @@ static void cci__dgram_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_
 static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci_rel_pool_t *pool = &ep->pool;
     int has_middle = pool->block_size > 2 * CCI__REL_MIDDLE;
-    cci__dgram_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), CCI__PART(36, 1));
-    cci__dgram_store(ep, CCI_REL_MIDDLE, &pool->middle, CCI__REL_MIDDLE, CCI__PART(12, 0));
+    cci__store_init(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), CCI__PART(36, 1));
+    cci__store_init(ep, CCI_REL_MIDDLE, &pool->middle, CCI__REL_MIDDLE, CCI__PART(12, 0));
     if (!has_middle) ep->stores[CCI_REL_MIDDLE].most = 0;
-    cci__dgram_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, CCI__PART(has_middle ? 16 : 28, 0));
-    cci__dgram_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), CCI__PART(4, CCI_SMALL_RMAS));
-    cci__dgram_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), CCI__PART(10, CCI_SMALL_PACKETS));
-    cci__dgram_store(ep, CCI_REL_REASSEMBLIES, &pool->reassemblies, sizeof(cci_rel_reassembly_t),
-                     CCI__PART(2, CCI_SMALL_ACTIVE));
-    cci__dgram_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), CCI__PART(2, CCI_SMALL_ACTIVE));
-    cci__dgram_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), CCI__PART(2, CCI_SMALL_ACTIVE));
+    cci__store_init(ep, CCI_REL_LARGE, &pool->large, pool->block_size, CCI__PART(has_middle ? 16 : 28, 0));
+    cci__store_init(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), CCI__PART(4, CCI_SMALL_RMAS));
+    cci__store_init(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), CCI__PART(10, CCI_SMALL_PACKETS));
+    cci__store_init(ep, CCI_REL_REASSEMBLIES, &pool->reassemblies, sizeof(cci_rel_reassembly_t),
+                    CCI__PART(2, CCI_SMALL_ACTIVE));
+    cci__store_init(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), CCI__PART(2, CCI_SMALL_ACTIVE));
+    cci__store_init(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), CCI__PART(2, CCI_SMALL_ACTIVE));
     pool->more = cci__dgram_more;
     pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
     pool->middle_total = ep->stores[CCI_REL_MIDDLE].most;
@@ -15064,19 +15062,20 @@ static void cci__dgram_init_stores(cci__dgram_t *ep) {
         ep->pool.ecn_at = (uint32_t)(offsetof(cci__hot_ecn_t, ecn) - offsetof(cci__hot_t, rel));
     }
 #endif
-    cci__dgram_store(ep, CCI__STORE_HOT, &ep->free_hot, active_size, CCI__PART(28, CCI_SMALL_ACTIVE));
-    cci__dgram_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), CCI__PART(2, CCI__SMALL_READERS));
-    cci__dgram_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci_conn_path_t), CCI__PART(1, 0));
-    cci__dgram_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), CCI__PART(2, CCI__SMALL_READS));
-    cci__dgram_store(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t),
-                     CCI__PART(2, CCI__SMALL_READERS * CCI__DGRAM_CHUNKS));
-    cci__dgram_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), CCI__PART(7, 1));
-    cci__dgram_store(ep, CCI__STORE_ANSWERS, &ep->answers, CCI__DGRAM_ANSWER, CCI__PART(1, 1));
+    cci__store_init(ep, CCI__STORE_HOT, &ep->free_hot, active_size, CCI__PART(28, CCI_SMALL_ACTIVE));
+    cci__store_init(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), CCI__PART(2, CCI__SMALL_READERS));
+    cci__store_init(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci_conn_path_t), CCI__PART(1, 0));
+    cci__store_init(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t),
+                    CCI__PART(2, CCI__SMALL_READERS ? CCI_SMALL_RMAS : 0));
+    cci__store_init(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t),
+                    CCI__PART(2, CCI__SMALL_READERS * CCI__DGRAM_CHUNKS));
+    cci__store_init(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), CCI__PART(7, 1));
+    cci__store_init(ep, CCI__STORE_ANSWERS, &ep->answers, CCI__DGRAM_ANSWER, CCI__PART(1, 1));
 #ifndef CCI_NO_ATOMICS
-    cci__dgram_store(ep, CCI__STORE_ATOMICS, &ep->free_atomics, sizeof(cci_rma_atomics_t), CCI__PART(1, 0));
+    cci__store_init(ep, CCI__STORE_ATOMICS, &ep->free_atomics, sizeof(cci_rma_atomics_t), CCI__PART(1, 0));
 #endif
 #ifndef CCI_SMALL
-    cci__dgram_store(ep, CCI__STORE_CANDIDATES, &ep->free_candidates, sizeof(cci_conn_candidates_t), 2);
+    cci__store_init(ep, CCI__STORE_CANDIDATES, &ep->free_candidates, sizeof(cci_conn_candidates_t), 2);
 #endif
     ep->rma.request_free = ep->stores[CCI__STORE_REQUESTS].most;
     cci__dgram_init_pool(ep);

@@ -48,7 +48,7 @@ static void answer_kept(const cci_connection_t *gone) {
     kept_count = left;
 }
 
-/* Keeps the event of a message until it is answered: of those there are as many as receive buffers. */
+/* Keeps the event of a message until it is answered. */
 static void keep(cci_event_t *event) {
     static uint32_t places;
     if (kept_count == places) kept = (cci_event_t **)realloc((void *)kept, (places += 64) * sizeof *kept);

@@ -42,7 +42,7 @@ static cci_event_t *next_event(void) {
     return event;
 }
 
-/* The server's messages that are still to be answered: at most as many as there are receive buffers, since each keeps its own. */
+/* The server's messages that are still to be answered. */
 static cci_event_t **kept;
 static uint32_t kept_count;
 
@@ -64,12 +64,17 @@ static void answer_kept(const cci_connection_t *gone) {
     kept_count = left;
 }
 
-static void serve(void) {
-    uint32_t events = 1u << CCI_EVENT_DISCONNECT, most;
-    (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); /* tell us of clients that leave, if the transport can */
-    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &most), "cci_get_opt");
-    kept = (cci_event_t **)malloc(most * sizeof *kept);
+/* Keeps the event of a message until it is answered. */
+static void keep(cci_event_t *event) {
+    static uint32_t places;
+    if (kept_count == places) kept = (cci_event_t **)realloc((void *)kept, (places += 64) * sizeof *kept);
     check(kept ? CCI_SUCCESS : CCI_ENOMEM, "memory");
+    kept[kept_count++] = event;
+}
+
+static void serve(void) {
+    uint32_t events = 1u << CCI_EVENT_DISCONNECT;
+    (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); /* tell us of clients that leave, if the transport can */
     for (;;) {
         struct pollfd sleeper = {os_handle, POLLIN, 0};
         cci_event_t *event;
@@ -83,7 +88,7 @@ static void serve(void) {
             answer_kept(event->disconnect.connection);
             check(cci_disconnect(event->disconnect.connection), "disconnect");
         }
-        if (event->type == CCI_EVENT_RECV) kept[kept_count++] = event;
+        if (event->type == CCI_EVENT_RECV) keep(event);
         else cci_return_event(event);
     }
 }

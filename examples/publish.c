@@ -90,6 +90,12 @@ static void read_input(void) {
     if (is_over && length > 0) publish(line, length);
 }
 
+/* Without this CCI_EVENT_DISCONNECT follows, and says why the connection has ended. */
+static int has_vanished(const cci_event_t *event) {
+    return event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT &&
+           cci_send(event->keepalive.connection, NULL, 0, NULL, CCI_FLAG_SILENT) != CCI_ERR_DISCONNECTED;
+}
+
 static void on_event_of_publisher(cci_event_t *event) {
     if (event->type == CCI_EVENT_CONNECT_REQUEST) let_in(event);
     if (event->type == CCI_EVENT_ACCEPT) {
@@ -102,9 +108,7 @@ static void on_event_of_publisher(cci_event_t *event) {
     if (event->type == CCI_EVENT_DISCONNECT)
         forget((subscriber_t *)event->disconnect.context,
                event->disconnect.status == CCI_SUCCESS ? "has left" : "takes nothing any more");
-    if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT && /* else CCI_EVENT_DISCONNECT follows, and says why */
-        cci_send(event->keepalive.connection, NULL, 0, NULL, CCI_FLAG_SILENT) != CCI_ERR_DISCONNECTED)
-        forget((subscriber_t *)event->keepalive.connection->context, "has vanished");
+    if (has_vanished(event)) forget((subscriber_t *)event->keepalive.connection->context, "has vanished");
 }
 
 static void on_event_of_subscriber(cci_event_t *event) {
@@ -112,9 +116,7 @@ static void on_event_of_subscriber(cci_event_t *event) {
     if (event->type == CCI_EVENT_CONNECT) check((int)event->connect.status, "connect");
     if (event->type == CCI_EVENT_CONNECT_REQUEST) (void)cci_reject(event);
     if (event->type == CCI_EVENT_DISCONNECT) check((int)event->disconnect.status, "the publisher");
-    if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT && /* as above */
-        cci_send(event->keepalive.connection, NULL, 0, NULL, CCI_FLAG_SILENT) != CCI_ERR_DISCONNECTED)
-        check(CCI_ETIMEDOUT, "the publisher");
+    if (has_vanished(event)) check(CCI_ETIMEDOUT, "the publisher");
     is_over |= event->type == CCI_EVENT_DISCONNECT;
     if (event->type == CCI_EVENT_RECV) {
         char text[LONGEST + 32] = "";

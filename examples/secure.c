@@ -77,7 +77,7 @@ static int print_new_key(void) {
 
 /* ---- from here on as in hello.c: nothing else has to know */
 
-/* The server's messages that are still to be answered: at most as many as there are receive buffers, since each keeps its own. */
+/* The server's messages that are still to be answered. */
 static cci_event_t **kept;
 static uint32_t kept_count;
 
@@ -99,6 +99,14 @@ static void answer_kept(const cci_connection_t *gone) {
     kept_count = left;
 }
 
+/* Keeps the event of a message until it is answered. */
+static void keep(cci_event_t *event) {
+    static uint32_t places;
+    if (kept_count == places) kept = (cci_event_t **)realloc((void *)kept, (places += 64) * sizeof *kept);
+    check(kept ? CCI_SUCCESS : CCI_ENOMEM, "memory");
+    kept[kept_count++] = event;
+}
+
 /* Returns 1 when the client has its answer. The server keeps a message; all other events go back at once. */
 static int on_event(cci_event_t *event, int is_server) {
     int is_message = event->type == CCI_EVENT_RECV;
@@ -112,7 +120,7 @@ static int on_event(cci_event_t *event, int is_server) {
         check(cci_disconnect(event->disconnect.connection), "disconnect");
     }
     if (is_message) printf("received: %.*s\n", (int)event->recv.len, (const char *)event->recv.ptr);
-    if (is_message && is_server) kept[kept_count++] = event;
+    if (is_message && is_server) keep(event);
     else check(cci_return_event(event), "return");
     return is_message && !is_server;
 }
@@ -122,7 +130,7 @@ int main(int argc, char **argv) {
     static cci_seal_t hooks = {crypto_aead_xchacha20poly1305_ietf_ABYTES, 0, &secret, choose_key, NULL, seal, unseal};
     static cci_setup_t setup;
     int is_server = argc == 2, done = 0;
-    uint32_t caps, most, events = 1u << CCI_EVENT_DISCONNECT;
+    uint32_t caps, events = 1u << CCI_EVENT_DISCONNECT;
     cci_endpoint_t *endpoint;
     cci_os_handle_t fd;
     char *uri;
@@ -135,9 +143,6 @@ int main(int argc, char **argv) {
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
     check(cci_create_endpoint(NULL, 0, &endpoint, &fd), "cci_create_endpoint");
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
-    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &most), "cci_get_opt");
-    kept = (cci_event_t **)malloc(most * sizeof *kept);
-    if (!kept) return 1;
     check(cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events), "cci_set_opt");
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (is_server) printf("uri: %s\n", uri);
@@ -149,7 +154,7 @@ int main(int argc, char **argv) {
         while (!done && cci_get_event(endpoint, &event) == CCI_SUCCESS) done = on_event(event, is_server);
         answer_kept(NULL);
     }
-    free(kept);
+    free((void *)kept);
     free(uri);
     return cci_finalize();
 }

@@ -21,6 +21,7 @@
 #define NET_STRANGERS 5000u   /* numbers from here on are of nobody: spoofed senders */
 #define NET_MAX_STRANGERS 4096u
 #define NET_RECORDED 512u
+#define NET_CHALLENGES 1024u /* counters, each of one or a few connections */
 #define NET_STEP 100000u /* from the number of one interface of a node to that of the next */
 
 #define US UINT64_C(1000)
@@ -101,7 +102,7 @@ typedef struct net_state {
     int64_t stranger_credit[NET_MAX_STRANGERS]; /* bytes from a spoofed address less bytes to it */
     uint64_t received, received_bytes;
     uint64_t datagrams, bytes;
-    uint32_t challenges[1024]; /* since the last audit, that try a path, of those that are not sealed: by receiver and connection */
+    uint32_t challenges[NET_CHALLENGES]; /* since the last audit, that try a path, of those that are not sealed: by receiver and connection */
     uint64_t faults[FAULT_COUNT];
     uint64_t digest; /* of all that was sent: two runs of one seed must agree */
     FILE *pcap;
@@ -332,7 +333,7 @@ static void net_route(const sim_datagram_t *original) {
     net.bytes += original->length;
     if (original->length >= CCI__HEADER_SIZE + CCI__CONN_PATH_FRAME && original->length < CCI__HEADER_SIZE + 2 * CCI__CONN_PATH_FRAME &&
         original->bytes[1] == CCI__PKT_DATA && original->bytes[CCI__HEADER_SIZE] == CCI__FRAME_CHALLENGE) {
-        net.challenges[(cci__load32(original->bytes + 4) * 31 + number) % 1024]++;
+        net.challenges[(cci__load32(original->bytes + 4) * 31 + number) % NET_CHALLENGES]++;
     }
     for (i = 0; i < original->length; i += 7) {
         net.digest = (net.digest ^ original->bytes[i]) * UINT64_C(0x100000001b3);

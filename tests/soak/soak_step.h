@@ -1227,7 +1227,7 @@ static void audit(void) {
     check_overdue();
     check_connects();
     check_work();
-    for (i = 0; i < 1024; i++) {
+    for (i = 0; i < NET_CHALLENGES; i++) {
         REQUIRE(ORACLE_WORK, net.challenges[i] < 500, "%u challenges in a second: two sides follow each other for ever",
                 (unsigned)net.challenges[i]);
     }

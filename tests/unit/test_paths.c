@@ -484,7 +484,7 @@ static void test_a_search_is_cheap(void **state) {
     assert_int_equal(datagrams, before);
 }
 
-/* How many of one kind come at once, beyond one in 20 us, while the sides work. */
+/* How many of one kind come at once, beyond one in each turn, while the sides work. */
 static uint32_t most_at_once(const uint64_t *count, uint64_t for_ns) {
     uint64_t until_ns = sim.now_ns + for_ns, before, before_ns, most = 0;
     while (sim.now_ns < until_ns) {
@@ -492,10 +492,18 @@ static uint32_t most_at_once(const uint64_t *count, uint64_t for_ns) {
         before_ns = sim.now_ns;
         sim.idle_step_ns = 5000; /* the programs call often */
         both_work(1);
-        before += (sim.now_ns - before_ns) / 20000;
+        before += (sim.now_ns - before_ns) / CCI__CONN_TURN_NS;
         most = *count > before + most ? *count - before : most;
     }
     return (uint32_t)most;
+}
+
+static void send_on_all(void) {
+    uint32_t i;
+    for (i = 0; i < MANY; i++) {
+        at[CLIENT] = many[i];
+        send_from(CLIENT, 100);
+    }
 }
 
 /* The path of thousands of connections is cut at once: they try the other one in turn, and all go on there. When a side's
@@ -513,23 +521,14 @@ static void test_many_take_turns(void **state) {
     free(uri);
     while (many_count <= MANY)
         both_work(MS);
-    for (i = 0; i < MANY; i++) {
-        at[CLIENT] = many[i];
-        send_from(CLIENT, 100); /* all know then how long the path takes */
-    }
+    send_on_all(); /* all know then how long the path takes */
     assert_true(settles(1000 * MS));
     leave_alone(1, 1);
-    for (i = 0; i < MANY; i++) {
-        at[CLIENT] = many[i];
-        send_from(CLIENT, 100);
-    }
+    send_on_all();
     assert_in_range(most_at_once(&challenges[CLIENT], 4000 * MS), 1, 60);
     assert_true(settles(1000 * MS));
     assert_int_equal(failed[CLIENT], 0);
-    for (i = 0; i < MANY; i++) {
-        at[CLIENT] = many[i];
-        send_from(CLIENT, 100);
-    }
+    send_on_all();
     paths[CLIENT].changes++;
     assert_in_range(most_at_once(&tells, 1000 * MS), 1, 60);
     assert_true(settles(1000 * MS));
