@@ -51,8 +51,11 @@ static void answer_kept(const cci_connection_t *gone) {
 /* Keeps the event of a message until it is answered. */
 static void keep(cci_event_t *event) {
     static uint32_t places;
-    if (kept_count == places) kept = (cci_event_t **)realloc((void *)kept, (places += 64) * sizeof *kept);
-    check(kept ? CCI_SUCCESS : CCI_ENOMEM, "memory");
+    if (kept_count == places) {
+        cci_event_t **more = (cci_event_t **)realloc((void *)kept, (places += 64) * sizeof *kept);
+        check(more ? CCI_SUCCESS : CCI_ENOMEM, "memory");
+        kept = more;
+    }
     kept[kept_count++] = event;
 }
 

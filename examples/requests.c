@@ -52,7 +52,7 @@ static double now_s(void) {
 static void answer_kept(const cci_connection_t *gone) {
     const cci_connection_t *full = NULL;
     uint32_t i, left = 0;
-    for (i = 0; i < kept_count; i++) {
+    for (i = 0; kept && i < kept_count; i++) {
         const cci_event_recv_t *request = &kept[i]->recv;
         if (request->connection != gone && (request->connection == full ||
             cci_send(request->connection, request->ptr, request->len, NULL, CCI_FLAG_SILENT) == CCI_ENOBUFS)) {
@@ -68,8 +68,11 @@ static void answer_kept(const cci_connection_t *gone) {
 /* Keeps the event of a message until it is answered. */
 static void keep(cci_event_t *event) {
     static uint32_t places;
-    if (kept_count == places) kept = (cci_event_t **)realloc((void *)kept, (places += 64) * sizeof *kept);
-    check(kept ? CCI_SUCCESS : CCI_ENOMEM, "memory");
+    if (kept_count == places) {
+        cci_event_t **more = (cci_event_t **)realloc((void *)kept, (places += 64) * sizeof *kept);
+        check(more ? CCI_SUCCESS : CCI_ENOMEM, "memory");
+        kept = more;
+    }
     kept[kept_count++] = event;
 }
 
