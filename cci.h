@@ -2527,13 +2527,14 @@ CCI__UNUSED static int cci__flow_is_queued(const cci_flow_t *flow) {
 }
 
 /* Keeps `keep` of 1,024 parts of the window. */
+#define CCI__FLOW_GAIN(keep) (3 * (1024 - (keep)) * 256 / (1024 + (keep)))
 CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t mtu, uint64_t now_ns) {
     /* A flow that could not get back to its peak leaves room to others sooner. */
     flow->peak = (uint32_t)(flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window);
     flow->window = cci__max64(flow->window * keep / 1024, 2 * (uint64_t)mtu);
     flow->threshold = (uint32_t)flow->window;
     flow->slowing = 0;
-    flow->gain = (uint16_t)(3 * (1024 - keep) * 256 / (1024 + keep));
+    flow->gain = (uint16_t)CCI__FLOW_GAIN(keep);
     flow->part = 0;
     flow->epoch = 0;
     flow->cut_ns = now_ns;
@@ -2581,6 +2582,20 @@ CCI__UNUSED static uint64_t cci__cubic_target(const cci_flow_t *flow, uint32_t m
     return bytes < flow->peak ? flow->peak - bytes : 0;
 }
 
+/* Round trips are no longer than the shortest by a 2^shift-th of it, beyond the time that a packet of the usual length
+ * needs itself. With a shift of 8 not even a short queue can hide there. */
+CCI__UNUSED static int cci__cubic_is_quiet(const cci_flow_t *flow, int shift) {
+    uint64_t own_ns = cci__min64(flow->usual_ns, (cci__flow_shortest_ns(flow) >> 6) + 100000);
+    return flow->credit > 0 && !flow->is_blind && flow->queue_ns < own_ns + cci__flow_part_ns(flow, shift);
+}
+
+/* Growth of the estimate, in 1/256 segments in a round trip. Beyond the peak it is NewReno's, but not after a queue
+ * has overflowed: Linux goes on as before there, and ours would have more than twice a share beside it. */
+CCI__UNUSED static uint32_t cci__cubic_gain(const cci_flow_t *flow) {
+    int was_full = CCI__FLOW_TRIES_AGAIN && flow->gain == CCI__FLOW_GAIN(717) && !cci__cubic_is_quiet(flow, 3);
+    return flow->estimate < flow->peak || was_full ? flow->gain : 256;
+}
+
 CCI__UNUSED static void cci__cubic_grow(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
     uint64_t target;
     if (flow->epoch == 0 || CCI__FLOW_TICK(now_ns) - flow->grown >
@@ -2592,8 +2607,7 @@ CCI__UNUSED static void cci__cubic_grow(cci_flow_t *flow, uint32_t bytes, uint32
     }
     flow->grown = CCI__FLOW_TICK(now_ns);
     target = cci__cubic_target(flow, mtu, now_ns);
-    flow->estimate +=
-        (uint32_t)cci__flow_share(flow, (uint64_t)bytes * mtu * (flow->estimate < flow->peak ? flow->gain : 256) / 256);
+    flow->estimate += (uint32_t)cci__flow_share(flow, (uint64_t)bytes * mtu * cci__cubic_gain(flow) / 256);
     flow->estimate = cci__min32(flow->estimate, CCI__FLOW_MOST);
     if (target > flow->window) flow->window += (target - flow->window) * bytes / flow->window;
     flow->window = cci__max64(flow->window, flow->estimate);
@@ -2608,13 +2622,6 @@ CCI__UNUSED static void cci__discern_arrived(cci_flow_t *flow, uint32_t bytes, u
             cci__flow_cut(flow, 512, mtu, now_ns); /* a round trip ago the path was full */
     }
     flow->window = cci__min64(flow->window, CCI__FLOW_MOST);
-}
-
-/* Round trips are no longer than the shortest by a 2^shift-th of it, beyond the time that a packet of the usual length
- * needs itself. With a shift of 8 not even a short queue can hide there. */
-CCI__UNUSED static int cci__cubic_is_quiet(const cci_flow_t *flow, int shift) {
-    uint64_t own_ns = cci__min64(flow->usual_ns, (cci__flow_shortest_ns(flow) >> 6) + 100000);
-    return flow->credit > 0 && !flow->is_blind && flow->queue_ns < own_ns + cci__flow_part_ns(flow, shift);
 }
 
 CCI__UNUSED static int cci__cubic_holds(const cci_flow_t *flow, int finding, uint64_t now_ns) {
@@ -2809,16 +2816,11 @@ CCI__UNUSED static void cci__newreno_lost(cci_flow_t *flow, uint32_t bytes, uint
 
 /* For a network of one's own: as much as the receiver can take, whatever is lost. */
 CCI__UNUSED static void cci__fixed_arrived(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
-    (void)bytes;
-    (void)mtu;
-    (void)now_ns;
+    (void)bytes, (void)mtu, (void)now_ns;
     flow->window = CCI__FLOW_MOST;
 }
 CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
-    (void)flow;
-    (void)bytes;
-    (void)mtu;
-    (void)now_ns;
+    (void)flow, (void)bytes, (void)mtu, (void)now_ns;
 }
 
 /* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
@@ -8316,15 +8318,26 @@ static CCI__RARE void cci__rel_note_refused(cci_rel_t *rel, const uint8_t *ack, 
     }
 }
 
+/* The peer has refused what is under way of the item: it is sent again, or (again: 0) neither comes nor is lost. */
+static void cci__rel_take_back(cci_rel_t *rel, const cci_rel_item_t *item, int again) {
+    cci_list_t *node, *next;
+    for (node = rel->flight.next; node != &rel->flight; node = next) {
+        cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
+        next = node->next;
+        if (sent->item == item) (again ? cci__rel_lost : cci__rel_free_record)(rel, sent);
+    }
+}
+
 /* The peer says that memory is not accessible: the write, and the message behind it, are cancelled. */
 static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
-    cci_list_t *node, *next;
+    cci_list_t *node;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         uint32_t at = 0;
         cci_rel_link_t *link;
         if (sequence - item->first >= item->count || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_DONE))) continue;
         if (item->kind == CCI__ITEM_BULK) {
+            if (CCI__REL_FAR) cci__rel_take_back(rel, item, 0);
             cci__rel_cancel(rel, item, status);
             return;
         }
@@ -8339,11 +8352,7 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
         at += 8 + cci__pad8(cci__load16(item->frames + at + 2));
         if (at < item->length && item->frames[at] == CCI__FRAME_MESSAGE && (item->frames[at + 1] & CCI__FRAME_AFTER))
             item->frames[at] = CCI__FRAME_SKIP;
-        for (node = rel->flight.next; node != &rel->flight; node = next) {
-            cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
-            next = node->next;
-            if (sent->item == item) cci__rel_lost(rel, sent);
-        }
+        cci__rel_take_back(rel, item, 1);
         return;
     }
 }
@@ -8354,6 +8363,12 @@ static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
     rel->ack_count += reason == CCI_ERR_RNR && rel->ack_count == 0 && rel->number_count > 0;
     rel->nacks[rel->nack_count] = (uint32_t)sequence;
     rel->nack_reasons[rel->nack_count++] = (uint8_t)reason;
+}
+
+/* Have so many writes been refused that a packet can't name more? */
+CCI_API int cci_rel_denies_many(const cci_rel_t *rel) {
+    return CCI__REL_FAR && rel->nack_count == sizeof rel->nacks / sizeof rel->nacks[0] &&
+           rel->nack_reasons[rel->nack_count - 1] == CCI_ERR_RMA_HANDLE;
 }
 
 /* ==================================================================================================================
@@ -8939,10 +8954,6 @@ static int cci__rel_check_part(const uint8_t *frame, uint32_t length) {
            data <= cci__load64(frame + 40) - cci__load64(frame + 32);
 }
 
-static int cci__rel_check_void(const uint8_t *frame, uint32_t length) {
-    return length >= 16 && cci__load32(frame + 8) > 0 && cci__load32(frame + 8) < 0x40000000;
-}
-
 /* The length of a frame, of which `length` bytes are there; 0: not sound. Other layers' and PAD reach to the end. */
 static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
     uint32_t data, size;
@@ -8957,7 +8968,7 @@ static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
         if (!cci__rel_check_part(frame, length)) return 0;
         size = frame[0] == CCI__FRAME_BULK ? 48 : 16;
         break;
-    case CCI__FRAME_VOID: return cci__rel_check_void(frame, length) ? 16 : 0;
+    case CCI__FRAME_VOID: return length >= 16 && cci__load32(frame + 8) - 1 < 0x3fffffff ? 16 : 0; /* how many */
     case CCI__FRAME_ACK: return length >= 16 ? cci__pad8(16 + 4u * frame[1]) : 0;
     case CCI__FRAME_NACK:
     case CCI__FRAME_PING: return 8;
@@ -9081,8 +9092,7 @@ static uint32_t cci__rel_input_other(cci_rel_t *rel, const uint8_t *frame, uint3
         if (left >= CCI__REL_MARKS_SIZE && is_newest) cci__rel_input_marks(rel, frame, acked_ns, now_ns);
         return 0;
     })
-    (void)acked_ns;
-    (void)is_newest;
+    (void)acked_ns, (void)is_newest;
     size = rel->pool->callbacks->frame(rel->user, frame, left, now_ns);
     return size <= left ? size : 0;
 }
@@ -9605,12 +9615,12 @@ struct cci_rma_reader {
     uint32_t again;    /* chunks to be asked for once more */
     uint32_t timeouts; /* in a row */
     uint32_t request_count, chunk_count;
-    uint32_t denied[8];
-    uint16_t denied_count, unknown; /* bits: of those that ask for what there is not */
     uint32_t patience; /* quarters of a round trip: the more often something came after it had been taken for lost */
     uint64_t patience_since_ns;
 #ifndef CCI_NO_ATOMICS
     cci_rma_atomics_t *atomics; /* NULL: it has had none */
+#else
+    uint32_t unknown[8], unknown_count; /* names of the peer's atomics, which are to be refused */
 #endif
 #ifndef CCI_NO_CONGESTION
     cci_flow_before_t before; /* the last reduction of the congestion window, */
@@ -9782,14 +9792,13 @@ static int cci__rma_owes_atomics(const cci_rma_reader_t *reader) {
 #ifndef CCI_NO_ATOMICS
     return reader->atomics && reader->atomics->owed != 0;
 #else
-    (void)reader;
-    return 0;
+    return reader->unknown_count > 0;
 #endif
 }
 
 CCI_API int cci_rma_reader_idle(const cci_rma_reader_t *reader) {
     return cci__list_empty(&reader->reads) && cci__list_empty(&reader->chunks) && cci__list_empty(&reader->requests) &&
-           cci__list_empty(&reader->finished) && reader->denied_count == 0 && !cci__rma_owes_atomics(reader);
+           cci__list_empty(&reader->finished) && !cci__rma_owes_atomics(reader);
 }
 
 /* A read to fill in and to give to cci_rma_read_start(), or NULL. */
@@ -9974,17 +9983,17 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
         cci__list_append(&table->requests, node);
         table->request_free++;
     }
-    reader->denied_count = 0;
     reader->request_count = 0;
 #ifndef CCI_NO_ATOMICS
     reader->atomics = NULL;
+#else
+    reader->unknown_count = 0;
 #endif
 }
 
 /* Stops all reads: whoever keeps them starts them anew. 0, and nothing is done: more than reads waits for the peer. */
 CCI_API int cci_rma_reader_stop(cci_rma_table_t *table, cci_rma_reader_t *reader) {
-    if (!cci__list_empty(&reader->requests) || !cci__list_empty(&reader->finished) || reader->denied_count > 0 ||
-        cci__rma_owes_atomics(reader))
+    if (!cci__list_empty(&reader->requests) || !cci__list_empty(&reader->finished) || cci__rma_owes_atomics(reader))
         return 0;
     while (!cci__list_empty(&reader->chunks)) {
         cci_rma_chunk_t *chunk = CCI__CONTAINER(reader->chunks.next, cci_rma_chunk_t, node);
@@ -10322,12 +10331,8 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     request->length = cci__load32(frame + 32);
     request->missing = cci__load64(frame + 40);
     if (request->missing == 0) return 48;
-    if (!cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ)) {
-        table->denied++;
-        if (reader->denied_count < sizeof reader->denied / sizeof reader->denied[0])
-            reader->denied[reader->denied_count++] = request->chunk;
-        return 48;
-    }
+    if (!cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ))
+        request->missing = 0; /* what is refused waits for its turn to be answered, too */
     cci__list_remove(&request->node);
     cci__list_append(&reader->requests, &request->node);
     reader->request_count++;
@@ -10343,10 +10348,8 @@ CCI_API uint32_t cci_rma_input(cci_rma_table_t *table, cci_rma_reader_t *reader,
     if (frame[0] == CCI__FRAME_DATA) return length < 16 ? 0 : cci__rma_input_data(table, reader, frame, length, now_ns);
     if (frame[0] == CCI__FRAME_ATOMIC && length >= 48) {
 #ifdef CCI_NO_ATOMICS
-        if (reader->denied_count < sizeof reader->denied / sizeof reader->denied[0]) {
-            reader->unknown = (uint16_t)(reader->unknown | 1u << reader->denied_count);
-            reader->denied[reader->denied_count++] = cci__load32(frame + 4);
-        }
+        if (reader->unknown_count < sizeof reader->unknown / sizeof reader->unknown[0])
+            reader->unknown[reader->unknown_count++] = cci__load32(frame + 4); /* else it will be asked for again */
 #else
         if (reader->atomics) cci__rma_input_atomic(table, reader->atomics, frame); /* else it will be asked for again */
 #endif
@@ -10354,15 +10357,25 @@ CCI_API uint32_t cci_rma_input(cci_rma_table_t *table, cci_rma_reader_t *reader,
     }
     if (frame[0] != CCI__FRAME_DENIED || length < 8) return 0;
     chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
-    if (chunk)
-        cci__rma_fail(table, reader, chunk->read, frame[1] == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE);
+    if (!chunk) return 8;
+    cci__rma_arrived(table, reader, chunk, 0, 1, now_ns);
+    cci__rma_fail(table, reader, chunk->read, frame[1] == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE);
     return 8;
 }
 
 /* ---- being read ---- */
 
 CCI_API int cci_rma_wants_to_answer(const cci_rma_reader_t *reader) {
-    return reader->denied_count > 0 || !cci__list_empty(&reader->requests) || cci__rma_owes_atomics(reader);
+    return !cci__list_empty(&reader->requests) || cci__rma_owes_atomics(reader);
+}
+
+/* Writes that the chunk, or atomic, of this name is refused. */
+static uint32_t cci__rma_deny(uint8_t *at, uint32_t chunk, uint8_t status) {
+    memset(at, 0, 8);
+    at[0] = CCI__FRAME_DENIED;
+    at[1] = status;
+    cci__store32(at + 4, chunk);
+    return 8;
 }
 
 /* Writes the next frame of an answer into `at` (24 bytes), whose data is at *body, or behind the 16 bytes of the frame;
@@ -10371,39 +10384,29 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
                                 const uint8_t **body, uint32_t *body_length) {
     *body = NULL;
     *body_length = 0;
-    if (reader->denied_count > 0) {
-        memset(at, 0, 8);
-        at[0] = CCI__FRAME_DENIED;
-        at[1] = CCI_ERR_RMA_HANDLE;
-        cci__store32(at + 4, reader->denied[--reader->denied_count]);
 #ifdef CCI_NO_ATOMICS
-        if (reader->unknown >> reader->denied_count & 1) at[1] = CCI_ERR_RMA_OP;
-        reader->unknown = (uint16_t)(reader->unknown & ~(1u << reader->denied_count));
-#endif
-        return 8;
-    }
-#ifndef CCI_NO_ATOMICS
+    if (reader->unknown_count > 0) return cci__rma_deny(at, reader->unknown[--reader->unknown_count], CCI_ERR_RMA_OP);
+#else
     if (cci__rma_owes_atomics(reader)) return cci__rma_answer_atomic(reader->atomics, at);
 #endif
     while (!cci__list_empty(&reader->requests)) {
         cci_rma_request_t *request = CCI__CONTAINER(reader->requests.next, cci_rma_request_t, node);
-        uint32_t number = cci__ctz64(request->missing), start, length;
+        uint32_t number = cci__ctz64(request->missing | UINT64_C(1) << 63), start = number * request->segment, length;
+        uint8_t *from =
+            cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ);
+        length = start < request->length ? cci__min32(request->segment, request->length - start) : UINT32_MAX;
+        if (!request->missing) from = NULL; /* it may not be read, or might not when it was asked for */
         request->missing &= request->missing - 1;
-        start = number < 64 && (request->length - 1) / request->segment >= number ? number * request->segment : 0;
-        length = cci__min32(request->segment, request->length - start);
-        *body = cci_rma_address(table, request->key, request->region, request->offset + start, length, CCI_FLAG_READ);
-        if (*body && space >= 16 && length <= space - 16 && (request->length - 1) / request->segment >= number) {
+        if (!from || length > space - cci__min32(space, 16)) { /* refused, or not so much is there, or fits */
+            request->missing = 0;
+        } else {
             memset(at, 0, 16);
             at[0] = CCI__FRAME_DATA;
             cci__store16(at + 2, length);
             cci__store32(at + 4, request->chunk);
             cci__store32(at + 8, number);
+            *body = from + start;
             *body_length = length;
-        } else {
-            if (!*body && reader->denied_count < sizeof reader->denied / sizeof reader->denied[0])
-                reader->denied[reader->denied_count++] = request->chunk; /* deregistered meanwhile */
-            *body = NULL;
-            request->missing = 0;
         }
         if (request->missing == 0) {
             cci__list_remove(&request->node);
@@ -10412,6 +10415,9 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
             table->request_free++;
         }
         if (*body) return 16;
+        if (from) continue;
+        table->denied++;
+        return cci__rma_deny(at, request->chunk, CCI_ERR_RMA_HANDLE);
     }
     return 0;
 }
@@ -14482,6 +14488,12 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     }
     cci__dgram_came_from(ep, conn, rx, bytes, length, outcome);
     if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, hot);
+    if (CCI__UNLIKELY(cci_rel_denies_many(&hot->rel)) && conn->conn.state == CCI_CONN_OPEN) {
+        cci__dgram_output(ep, hot, 0, 0,
+                          ep->base.now_ns); /* before the next packet comes, whose refusals need the space */
+        cci__dgram_schedule(ep, conn);
+        return;
+    }
     if (CCI__UNLIKELY(ep->pool.starved)) { /* this packet is refused; its repetition may find room */
         ep->pool.starved = 0;
         cci__dgram_reclaim(ep, 0);
@@ -14822,10 +14834,6 @@ static void cci__dgram_die(cci__dgram_t *ep) {
     }
 }
 
-static void cci__dgram_check_device(cci__dgram_t *ep) {
-    if (cci__endpoint_check_link(&ep->base) < 0 && !ep->base.is_dead) cci__dgram_die(ep);
-}
-
 enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
 
 /* What waits for company waits no more: all of `soon` goes behind `ready`. */
@@ -14881,6 +14889,10 @@ static CCI__RARE int cci__dgram_has_more(cci__dgram_t *ep, int is_full) {
     }
     ep->untimed++;
     return 1;
+}
+
+static void cci__dgram_check_device(cci__dgram_t *ep) {
+    if (cci__endpoint_check_link(&ep->base) < 0 && !ep->base.is_dead) cci__dgram_die(ep);
 }
 
 /* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it
@@ -19301,10 +19313,6 @@ static void cci__rmav_issue(cci__rmav_t *list) {
     }
 }
 
-static int cci__rmav_is_over(const cci__rmav_t *list) {
-    return list->under_way == 0 && (list->status != CCI_SUCCESS || list->walk.bytes_left == 0);
-}
-
 /* Puts a list where it belongs, after its pieces have changed. */
 static void cci__rmav_sort(cci_lists_t *lists, cci__rmav_t *list, int is_over) {
     uint8_t waits = list->walk.bytes_left > 0 && !is_over, is_stuck = waits && list->under_way == 0;
@@ -19323,7 +19331,7 @@ static void cci__rmav_sort(cci_lists_t *lists, cci__rmav_t *list, int is_over) {
 static cci_event_t *cci__rmav_go_on(cci_lists_t *lists, cci__rmav_t *list) {
     int is_over;
     cci__rmav_issue(list);
-    is_over = cci__rmav_is_over(list);
+    is_over = list->under_way == 0 && (list->status != CCI_SUCCESS || list->walk.bytes_left == 0);
     cci__rmav_sort(lists, list, is_over);
     if (!is_over) return NULL;
     cci__list_remove(&list->node);
@@ -20212,10 +20220,6 @@ CCI_API int cci_atomic(cci_connection_t *connection, int operation, uint32_t wid
 
 /* ---- memory that is shared where it can be ---- */
 
-static int cci__can_share(const cci_endpoint_base_t *endpoint) {
-    return cci__ops_version(endpoint) >= 2 && endpoint->ops->rma_alloc != NULL;
-}
-
 /* Bytes of a page; where there are none, a cache line will do. */
 static size_t cci__page_size(void) {
 #if CCI_POSIX
@@ -20235,7 +20239,7 @@ static int cci__shared_make(cci_endpoint_base_t *endpoint, uint64_t length, cci_
     size_t page = cci__page_size(), extra = 0;
     int is_transports = 0, status = CCI_ERR_NOT_IMPLEMENTED;
     void *start = NULL;
-    if (cci__can_share(endpoint)) {
+    if (cci__ops_version(endpoint) >= 2 && endpoint->ops->rma_alloc) {
         status = endpoint->ops->rma_alloc(endpoint, length, &start);
         is_transports = status == CCI_SUCCESS;
     }
@@ -22113,11 +22117,6 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
     return CCI_SUCCESS;
 }
 
-/* One of READ and WRITE, and nothing that this engine lacks. */
-static int cci__tiny_has_direction(int flags) {
-    return !(flags & CCI_FLAG_READ) != !(flags & CCI_FLAG_WRITE) && !(flags & ~CCI__TINY_FLAGS);
-}
-
 /* NULL: there is no such registration, or it is shorter. */
 static const cci__tiny_region_t *cci__tiny_registered_range(cci__tiny_t *ep, cci_rma_handle_t *handle, uint64_t offset,
                                                             uint64_t length) {
@@ -22133,7 +22132,8 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
     const cci__tiny_region_t *region;
     cci__tiny_op_t *op;
     if (!connection || !local_handle || !remote_handle || connection->attribute == CCI_CONN_ATTR_UU || data_len == 0 ||
-        !cci__tiny_has_direction(flags) || (!msg_ptr && msg_len > 0))
+        !(flags & CCI_FLAG_READ) == !(flags & CCI_FLAG_WRITE) || (flags & ~CCI__TINY_FLAGS) ||
+        (!msg_ptr && msg_len > 0))
         return CCI_EINVAL;
     region = cci__tiny_registered_range(conn->ep, local_handle, local_offset, data_len);
     if (!region) return CCI_ERR_RMA_HANDLE;

@@ -4369,6 +4369,49 @@ TEST(rma_many_reads, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT is what limits reads: 8
     many_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_READ);
 }
 
+/* RMAs, all pending at once, on memory that the peer has taken back and registered anew, then as many on that. */
+static void stale_at_once(cci_conn_attribute_t attribute, int flags, uint32_t size) {
+    uint32_t count = often(2000), pending = 0, i, is_stale;
+    side_t *a = side_open(), *b = side_open();
+    cci_rma_handle_t old;
+    region_t local, remote;
+    pair_t pair;
+    set_number(a->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT, count);
+    pair = connect_sides(a, b, attribute);
+    local = make_region(a->ep, size, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    remote = make_region(b->ep, size, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    old = *remote.handle;
+    assert_int_equal(cci_rma_deregister(b->ep, remote.handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(b->ep, remote.start, size, CCI_FLAG_READ | CCI_FLAG_WRITE, &remote.handle), CCI_SUCCESS);
+    for (is_stale = 2; is_stale-- > 0;) {
+        uint64_t begin_ns = sim.now_ns;
+        for (i = 0; i < count; i++) {
+            int status = cci_rma(pair.ac, NULL, 0, local.handle, 0, is_stale ? &old : remote.handle, 0, size, as_context(i), flags);
+            if (status != CCI_SUCCESS) assert_int_equal(status, is_stale ? CCI_ERR_RMA_HANDLE : CCI_SUCCESS);
+            pending += status == CCI_SUCCESS;
+        }
+        for (; pending > 0; pending--) {
+            cci_event_t *event = await(a, CCI_EVENT_SEND);
+            assert_int_equal(event->send.status, is_stale ? CCI_ERR_RMA_HANDLE : CCI_SUCCESS);
+            drop(event);
+        }
+        if (on_sim && !is_lossy) assert_true(sim.now_ns < begin_ns + 100 * MILLISECOND_NS);
+    }
+    free_region(&local);
+    free_region(&remote);
+    side_close(a);
+    side_close(b);
+    side_count -= 2;
+}
+
+TEST(rma_stale_many, ANYWHERE, "[4.7.2.3] thousands of RMAs on memory that is not registered any more end with CCI_ERR_RMA_HANDLE, soon") {
+    (void)state;
+    stale_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_READ, 2000);
+    stale_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE, 2000);
+    stale_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_WRITE, 2000);
+    stale_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE, 64);
+}
+
 TEST(rma_overlap, ANYWHERE, "[4.7.2.3] registrations may overlap") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 1000, 0), remote = make_region(pair.b->ep, 1000, CCI_FLAG_WRITE);

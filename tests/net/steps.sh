@@ -15,6 +15,14 @@ netsim_fast() {
     libraries=
 }
 
+# Beside the TCP of the kernel, in real time.
+kernel_tcp() {
+    [ "$(uname -s)" = Linux ] || { skip 'network namespaces need Linux' && return; }
+    libraries=-lm
+    optimized kernel_tcp tests/net/kernel_tcp.c
+    libraries=
+}
+
 # Crowds of peers, in virtual time; with a compiler that counts the library's steps, also what each reply costs.
 crowd() {
     libraries=-lm
@@ -36,6 +44,7 @@ net_steps() {
     step test_udp_share-portable portable test_udp_share tests/net/test_udp_share.c
     step netsim netsim
     step netsim-fast netsim_fast
+    step kernel-tcp kernel_tcp
     step crowd crowd
     step crowd-udp crowd_udp
     step netns plain netns tests/net/netns.c

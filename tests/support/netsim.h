@@ -67,6 +67,7 @@ typedef struct net_line {
     uint64_t bytes_per_second, queue_bytes;
     uint32_t loss_per_million;
     uint64_t free_ns;
+    int is_policer;                         /* what fits into the queue passes at once: it is a bucket of tokens */
     int has_codel;                          /* the queue is kept short, by marks where packets allow it [RFC 8289] */
     int is_dropping;                        /* CoDel's state, as there */
     uint64_t above_ns, next_drop_ns;        /* 0: below the target */
@@ -246,7 +247,7 @@ NET_FN int net_cross(int side, uint32_t size, uint32_t *codepoint, uint64_t *due
         line->lost++;
         return 0;
     }
-    *due_ns = line->free_ns + net.delay_ns + net_below(net.jitter_ns);
+    *due_ns = (line->is_policer ? net.now_ns : line->free_ns) + net.delay_ns + net_below(net.jitter_ns);
     if (*due_ns < net.last_due_ns[side])
         *due_ns = net.last_due_ns[side];
     net.last_due_ns[side] = *due_ns;
@@ -310,7 +311,7 @@ NET_FN void net_cubic_grow(net_tcp_t *tcp) {
     target = 0.4 * pow(t + (double)tcp->srtt_ns * 1e-9 - tcp->k_s, 3) + tcp->w_max;
     if (target > 1.5 * tcp->window)
         target = 1.5 * tcp->window;
-    tcp->w_estimate += (tcp->w_estimate < tcp->w_max ? 3 * 0.3 / 1.7 : 1) / tcp->window;
+    tcp->w_estimate += 3 * 0.3 / 1.7 / tcp->window; /* beyond w_max too, as Linux does */
     if (target > tcp->window)
         tcp->window += (target - tcp->window) / tcp->window;
     if (tcp->window < tcp->w_estimate)
