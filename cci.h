@@ -10331,8 +10331,10 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     request->length = cci__load32(frame + 32);
     request->missing = cci__load64(frame + 40);
     if (request->missing == 0) return 48;
-    if (!cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ))
+    if (!cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ)) {
+        table->denied++;
         request->missing = 0; /* what is refused waits for its turn to be answered, too */
+    }
     cci__list_remove(&request->node);
     cci__list_append(&reader->requests, &request->node);
     reader->request_count++;
@@ -10415,9 +10417,7 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
             table->request_free++;
         }
         if (*body) return 16;
-        if (from) continue;
-        table->denied++;
-        return cci__rma_deny(at, request->chunk, CCI_ERR_RMA_HANDLE);
+        if (!from) return cci__rma_deny(at, request->chunk, CCI_ERR_RMA_HANDLE);
     }
     return 0;
 }

@@ -268,6 +268,11 @@
  * ring, `blocks` times max_send_size, and 256 KiB for RMA through slots: 836 KiB by default, 340 KiB with ring =
  * 16384 and blocks = 8. That is address space: the kernel gives a page when it is first written to, so a link takes
  * 8 KiB at first and what its traffic uses later. A further connection takes 256 bytes at each side.
+ *
+ * Sends: each connection can have `send_buf_count` messages that wait for space in the peer's ring, and 1024 more that
+ * are pending, and an endpoint 65536 pending ones and 64 MiB of waiting ones in all. When that runs short a peer
+ * process that takes nothing has at most as many as are left to others. Where the configuration names
+ * `send_buf_count`, it is the number for all of the endpoint.
  * ================================================================================================================== */
 
 /* ==================================================================================================================
@@ -1393,6 +1398,12 @@ static void cci__sci_set(cci__sci_error_t *error, cci__sci_error_t status) {
     if (error) *error = status;
 }
 
+/* Has the caller not named what it must? Then the error says so. */
+static int cci__sci_lacks(const void *named, cci__sci_error_t *error) {
+    if (!named) cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+    return !named;
+}
+
 static uint64_t cci__sci_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -1439,6 +1450,11 @@ static void cci__sci_unlock(cci__sci_desc_t sd) {
 #else
     (void)sd;
 #endif
+}
+
+static void cci__sci_leave(cci__sci_desc_t sd, cci__sci_error_t *error, cci__sci_error_t status) {
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
 }
 
 static void cci__sci_lock_world(void) {
@@ -3560,15 +3576,11 @@ static void cci__sci_forget_blocks(cci__sci_desc_t sd);
 CCI__SCI_LINKAGE void CCI__SCI(SCIClose)(cci__sci_desc_t sd, unsigned int flags, cci__sci_error_t *error) {
     cci__sci_desc_t *at;
     (void)flags;
-    if (!sd) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(sd, error)) return;
     cci__sci_forget_blocks(sd);
     cci__sci_lock(sd);
     if (sd->objects || cci__sci_is_runner(sd)) {
-        cci__sci_unlock(sd);
-        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        cci__sci_leave(sd, error, CCI__SCI_ERR_BUSY);
         return;
     }
 #ifndef CCI_NO_THREADS
@@ -3841,18 +3853,14 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateSegment)(cci__sci_desc_t sd, cci__sci_lo
         *segment = made;
     else
         cci__sci_free_segment(made);
-    cci__sci_unlock(sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(sd, error, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIShareSegment)(cci__sci_local_segment_t segment, unsigned int flags,
                                                 cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_OK;
     (void)flags;
-    if (!segment) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(segment, error)) return;
     cci__sci_lock(segment->served.target.sd);
     if (segment->is_private || segment->empty)
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
@@ -3885,8 +3893,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIAttachLocalSegment)(cci__sci_desc_t sd, cci__s
     } else {
         cci__sci_free_segment(made);
     }
-    cci__sci_unlock(sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(sd, error, status);
 }
 
 /* The number of a segment, which the owner does not know with SCI_FLAG_AUTO_ID. */
@@ -4055,22 +4062,17 @@ static int cci__sci_is_needed(const cci__sci_served *served) {
 CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSegment)(cci__sci_local_segment_t segment, unsigned int flags,
                                                  cci__sci_error_t *error) {
     cci__sci_desc_t sd;
-    if (!segment) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(segment, error)) return;
     sd = segment->served.target.sd;
     cci__sci_lock(sd);
     cci__sci_catch_up(&segment->served);
     if (segment->users || cci__sci_is_pinned(&segment->served.target) ||
         (cci__sci_is_needed(&segment->served) && !(flags & CCI__SCI_FLAG_FORCE_REMOVE))) {
-        cci__sci_unlock(sd);
-        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        cci__sci_leave(sd, error, CCI__SCI_ERR_BUSY);
         return;
     }
     cci__sci_free_segment(segment);
-    cci__sci_unlock(sd);
-    cci__sci_set(error, CCI__SCI_ERR_OK);
+    cci__sci_leave(sd, error, CCI__SCI_ERR_OK);
 }
 
 /* The next event of a segment, which the caller frees, if it has no callback. */
@@ -4170,30 +4172,24 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIConnectSegment)(cci__sci_desc_t sd, cci__sci_r
         cci__sci_disconnect(&made->remote);
         cci__sci_free(made);
     }
-    cci__sci_unlock(sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(sd, error, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIDisconnectSegment)(cci__sci_remote_segment_t segment, unsigned int flags,
                                                      cci__sci_error_t *error) {
     cci__sci_desc_t sd;
     (void)flags;
-    if (!segment) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(segment, error)) return;
     sd = segment->remote.target.sd;
     cci__sci_lock(sd);
     if (segment->users || cci__sci_is_pinned(&segment->remote.target)) {
-        cci__sci_unlock(sd);
-        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        cci__sci_leave(sd, error, CCI__SCI_ERR_BUSY);
         return;
     }
     if (segment->whole) (void)munmap(segment->whole, (size_t)segment->remote.size_bytes);
     cci__sci_disconnect(&segment->remote);
     cci__sci_free(segment);
-    cci__sci_unlock(sd);
-    cci__sci_set(error, CCI__SCI_ERR_OK);
+    cci__sci_leave(sd, error, CCI__SCI_ERR_OK);
 }
 
 CCI__SCI_LINKAGE unsigned int CCI__SCI(SCIGetRemoteSegmentSize)(cci__sci_remote_segment_t segment) {
@@ -4378,15 +4374,11 @@ CCI__SCI_LINKAGE void *CCI__SCI(SCIMapLocalSegment)(cci__sci_local_segment_t seg
 CCI__SCI_LINKAGE void CCI__SCI(SCIUnmapSegment)(cci__sci_map_t map, unsigned int flags, cci__sci_error_t *error) {
     cci__sci_desc_t sd;
     (void)flags;
-    if (!map) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(map, error)) return;
     sd = map->sd;
     cci__sci_lock(sd);
     if (map->users) {
-        cci__sci_unlock(sd);
-        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        cci__sci_leave(sd, error, CCI__SCI_ERR_BUSY);
         return;
     }
     *(map->local ? &map->local->users : &map->remote->users) -= 1;
@@ -4418,10 +4410,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateMapSequence)(cci__sci_map_t map, cci__sc
 CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSequence)(cci__sci_sequence_t sequence, unsigned int flags,
                                                   cci__sci_error_t *error) {
     (void)flags;
-    if (!sequence) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(sequence, error)) return;
     cci__sci_lock(sequence->map->sd);
     sequence->map->users--;
     cci__sci_unlock(sequence->map->sd);
@@ -4584,10 +4573,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
     cci__sci_error_t status = CCI__SCI_ERR_OK;
     int is_readonly;
     (void)flags;
-    if (!segment) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(segment, error)) return;
     is_readonly = cci__sci_is_readonly_at(address, size); /* of a map: transfers and DMA would fail */
     cci__sci_lock(segment->served.target.sd);
     if (!segment->empty || segment->user) {
@@ -4695,16 +4681,12 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDMAQueue)(cci__sci_dma_queue_t dq, unsig
                                                   cci__sci_error_t *error) {
     cci__sci_desc_t sd;
     (void)flags;
-    if (!dq) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(dq, error)) return;
     sd = dq->target.sd;
     cci__sci_lock(sd);
     if (dq->state == CCI__SCI_DMAQUEUE_POSTED || dq->state == CCI__SCI_DMAQUEUE_GATHER ||
         cci__sci_is_pinned(&dq->target)) {
-        cci__sci_unlock(sd);
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_OPERATION);
+        cci__sci_leave(sd, error, CCI__SCI_ERR_ILLEGAL_OPERATION);
         return;
     }
     cci__sci_drop_pieces(&dq->job);
@@ -4803,10 +4785,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPostDMAQueue)(cci__sci_dma_queue_t dq, cci__sc
 CCI__SCI_LINKAGE void CCI__SCI(SCIAbortDMAQueue)(cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_OK;
     (void)flags;
-    if (!dq) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(dq, error)) return;
     cci__sci_lock(dq->target.sd);
     if (dq->state == CCI__SCI_DMAQUEUE_POSTED) {
         cci__sci_set_queue(dq, CCI__SCI_DMAQUEUE_ABORTED);
@@ -4821,10 +4800,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIAbortDMAQueue)(cci__sci_dma_queue_t dq, unsign
 CCI__SCI_LINKAGE void CCI__SCI(SCIResetDMAQueue)(cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
     (void)flags;
-    if (!dq) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(dq, error)) return;
     cci__sci_lock(dq->target.sd);
     if (dq->state != CCI__SCI_DMAQUEUE_POSTED) {
         cci__sci_drop_pieces(&dq->job);
@@ -5030,8 +5006,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCITransferBlockAsync)(cci__sci_map_t sourceMap, 
         status = CCI__SCI_ERR_SYSTEM;
         cci__sci_free(made);
     }
-    cci__sci_unlock(sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(sd, error, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForBlockTransfer)(cci__sci_block_transfer_t block, unsigned int timeout,
@@ -5054,8 +5029,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForBlockTransfer)(cci__sci_block_transfer_
         status = found->finished ? found->status : CCI__SCI_ERR_TIMEOUT;
         if (found->finished && !found->target.waiters) cci__sci_forget_block(found);
     }
-    cci__sci_unlock(sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(sd, error, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIAbortBlockTransfer)(cci__sci_block_transfer_t block, unsigned int flags,
@@ -5078,8 +5052,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIAbortBlockTransfer)(cci__sci_block_transfer_t 
         cci__sci_changed(sd);
         status = CCI__SCI_ERR_OK;
     }
-    cci__sci_unlock(sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(sd, error, status);
 }
 
 /* ==================================================================================================================
@@ -5157,8 +5130,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateInterrupt)(cci__sci_desc_t sd, cci__sci_
         cci__sci_unwatch(sd, made->slot);
         cci__sci_remove_served(&made->served);
     }
-    cci__sci_unlock(sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(sd, error, status);
 }
 
 /* Takes one interrupt, without ever blocking: whoever is connected could make the descriptor a blocking one and empty
@@ -5264,10 +5236,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForInterrupt)(cci__sci_local_interrupt_t i
     cci__sci_event *event;
     cci__sci_desc_t sd;
     (void)flags;
-    if (!interrupt) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(interrupt, error)) return;
     sd = interrupt->served.target.sd;
     cci__sci_lock(sd);
     event = interrupt->served.target.calls_back ? NULL : cci__sci_take(&interrupt->served.target.events);
@@ -5278,8 +5247,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForInterrupt)(cci__sci_local_interrupt_t i
         status = cci__sci_await_interrupt(&interrupt->served, interrupt->served.fd, cci__sci_take_plain, NULL,
                                           cci__sci_deadline(timeout));
     }
-    cci__sci_unlock(sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(sd, error, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveInterrupt)(cci__sci_local_interrupt_t interrupt, unsigned int flags,
@@ -5287,16 +5255,12 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveInterrupt)(cci__sci_local_interrupt_t in
     uint64_t one = 1;
     cci__sci_desc_t sd;
     (void)flags;
-    if (!interrupt) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(interrupt, error)) return;
     sd = interrupt->served.target.sd;
     cci__sci_lock(sd);
     cci__sci_catch_up(&interrupt->served);
     if (interrupt->served.connection_count || cci__sci_is_pinned(&interrupt->served.target)) {
-        cci__sci_unlock(sd);
-        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        cci__sci_leave(sd, error, CCI__SCI_ERR_BUSY);
         return;
     }
     interrupt->served.target.removed = 1;
@@ -5306,8 +5270,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveInterrupt)(cci__sci_local_interrupt_t in
     }
     cci__sci_unwatch(sd, interrupt->slot);
     cci__sci_remove_served(&interrupt->served);
-    cci__sci_unlock(sd);
-    cci__sci_set(error, CCI__SCI_ERR_OK);
+    cci__sci_leave(sd, error, CCI__SCI_ERR_OK);
 }
 
 /* Connects a remote interrupt of either kind; frees it if that fails. */
@@ -5327,16 +5290,12 @@ static cci__sci_error_t cci__sci_connect_interrupt(cci__sci_remote *r, cci__sci_
 
 static void cci__sci_disconnect_interrupt(cci__sci_remote *r, cci__sci_error_t *error) {
     cci__sci_desc_t sd;
-    if (!r) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(r, error)) return;
     sd = r->target.sd;
     cci__sci_lock(sd);
     cci__sci_disconnect(r);
     cci__sci_free(r);
-    cci__sci_unlock(sd);
-    cci__sci_set(error, CCI__SCI_ERR_OK);
+    cci__sci_leave(sd, error, CCI__SCI_ERR_OK);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIConnectInterrupt)(cci__sci_desc_t sd, cci__sci_remote_interrupt_t *interrupt,
@@ -5429,8 +5388,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateDataInterrupt)(cci__sci_desc_t sd, cci__
         cci__sci_remove_served(&made->served);
         cci__sci_close(sd, pair[0]);
     }
-    cci__sci_unlock(sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(sd, error, status);
 }
 
 /* What one data interrupt brought. */
@@ -5534,16 +5492,12 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDataInterrupt)(cci__sci_local_data_inter
     cci__sci_desc_t sd;
     int receiver;
     (void)flags;
-    if (!interrupt) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return;
-    }
+    if (cci__sci_lacks(interrupt, error)) return;
     sd = interrupt->served.target.sd;
     cci__sci_lock(sd);
     cci__sci_catch_up(&interrupt->served);
     if (interrupt->served.connection_count || cci__sci_is_pinned(&interrupt->served.target)) {
-        cci__sci_unlock(sd);
-        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        cci__sci_leave(sd, error, CCI__SCI_ERR_BUSY);
         return;
     }
     interrupt->served.target.removed = 1;
@@ -5553,8 +5507,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDataInterrupt)(cci__sci_local_data_inter
     cci__sci_unwatch(sd, interrupt->slot);
     cci__sci_remove_served(&interrupt->served);
     cci__sci_close(sd, receiver);
-    cci__sci_unlock(sd);
-    cci__sci_set(error, CCI__SCI_ERR_OK);
+    cci__sci_leave(sd, error, CCI__SCI_ERR_OK);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIConnectDataInterrupt)(cci__sci_desc_t sd, cci__sci_remote_data_interrupt_t *interrupt,
@@ -5945,7 +5898,10 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
 #define CCI__SISCI_NAME_LOOK_NS (100 * CCI__MS) /* between looks at whether a server that has a name is still there */
 #define CCI__SISCI_URI 48u                      /* bytes of a peer's URI, behind a request's data */
 #define CCI__SISCI_EXTRA_OPS 1024u              /* completions that the program has not returned */
-#define CCI__SISCI_BATCH 16                     /* records taken from a link at a time */
+enum { CCI__SISCI_AN_OP, CCI__SISCI_AN_ITEM };
+#define CCI__SISCI_OPS 65536u         /* sends of an endpoint that are pending, if nobody says how many ... */
+#define CCI__SISCI_QUEUED (64u << 20) /* ... and bytes of buffers for those that wait */
+#define CCI__SISCI_BATCH 16           /* records taken from a link at a time */
 #define CCI__SISCI_DEVICE_LOOK_NS (UINT64_C(50000)) /* ns: how often those who poll look at the device */
 #define CCI__SISCI_HOT 8u                           /* links through an adapter looked at in each call, however idle */
 #define CCI__SISCI_FEW 12u                          /* the same of others, when there are no more */
@@ -6349,6 +6305,7 @@ typedef struct cci__sisci_link {
     cci_list_t node;                      /* the third: in hot or cold */
     cci_list_t ops;                       /* operations in the order of the calls */
     cci__sisci_item *items, **items_tail; /* the queue */
+    uint32_t used[2];                     /* how many it has of both */
     cci__sisci_link_conns conns;          /* its connections */
     cci__sisci_link_time time;            /* what has deadlines */
     uint32_t idle_rounds;                 /* since something happened */
@@ -6453,7 +6410,9 @@ typedef struct cci__sisci_pools {
     cci__sisci_memory *slabs;                             /* all of them, freed with the endpoint */
     uint32_t op_made, item_made, recv_made, control_made; /* how many there are */
     uint32_t stride;                                      /* bytes of a buffer */
-    uint32_t send_total;                                  /* items at most; operations: CCI__SISCI_EXTRA_OPS more */
+    /* Of pending operations, and items (CCI__SISCI_AN_OP, ...): how many there may be, and are; how many each
+     * connection of a link brings it at most; does the configuration say so? */
+    uint32_t most[2], used[2], each[2], is_set;
 } cci__sisci_pools;
 
 /* Our links by the numbers of their bits in our listener. */
@@ -7135,7 +7094,7 @@ static inline void cci__sisci_drop_op(cci__sisci *ep, cci__sisci_op *op) {
 }
 
 static void cci__sisci_add_ops(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->pools.op_made, ep->pools.send_total + CCI__SISCI_EXTRA_OPS);
+    uint32_t count = cci__sisci_slab_of(ep->pools.op_made, ep->pools.most[CCI__SISCI_AN_OP]);
     cci__sisci_op *ops = count ? (cci__sisci_op *)cci__sisci_memory_of(ep, count * sizeof *ops) : NULL;
     if (!ops) return;
     ep->pools.op_made += count;
@@ -7148,8 +7107,21 @@ static void cci__sisci_add_ops(cci__sisci *ep) {
     }
 }
 
+/* May a link have one more? If nobody has said how many there may be it leaves as many to others as it has. */
+static inline int cci__sisci_may_have(const cci__sisci_link *link, int what) {
+    const cci__sisci_pools *pools = link ? &link->ep->pools : NULL;
+    return !link || (link->used[what] < pools->each[what] * link->conns.count &&
+                     (pools->is_set || link->used[what] <= pools->most[what] - pools->used[what]));
+}
+
+static inline void cci__sisci_use(cci__sisci_link *link, int what, uint32_t more) {
+    link->used[what] += more;
+    link->ep->pools.used[what] += more;
+}
+
 static inline cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, void *context, int flags) {
     cci__sisci_op *op;
+    if (CCI__UNLIKELY(!cci__sisci_may_have(conn->link, CCI__SISCI_AN_OP))) return NULL;
     if (CCI__UNLIKELY(!ep->pools.free_ops)) cci__sisci_add_ops(ep);
     op = (cci__sisci_op *)(void *)ep->pools.free_ops;
     if (!op) return NULL;
@@ -7194,6 +7166,7 @@ static void cci__sisci_renew(cci__sisci_link *link, cci__sisci_item *item) {
 /* Adds an operation to its link and its connection. It completes when the peer has consumed its record. */
 static inline void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
     cci__list_append(&link->ops, &op->node);
+    cci__sisci_use(link, CCI__SISCI_AN_OP, 1);
     cci__sisci_watch_time(link);
     link->is_busy |= CCI__SISCI_HAS_WORK;
     if (op->conn->ops)
@@ -7228,6 +7201,7 @@ static CCI__RARE void cci__sisci_check_linger(cci__sisci_conn *conn) {
 
 static void cci__sisci_remove_op(cci__sisci_op *op) {
     cci__list_remove(&op->node);
+    cci__sisci_use(op->conn->link, CCI__SISCI_AN_OP, UINT32_MAX);
     if (op->conn->ops == &op->sibling) op->conn->ops = op->sibling.next == &op->sibling ? NULL : op->sibling.next;
     cci__list_remove(&op->sibling);
     if (CCI__LINGERS(&op->conn->conn)) cci__sisci_check_linger(op->conn);
@@ -7293,7 +7267,7 @@ static void cci__sisci_free_item(cci__sisci *ep, cci__sisci_item *item) {
 
 /* Buffers for more messages that wait; their bytes are not touched until they are used. */
 static void cci__sisci_add_items(cci__sisci *ep) {
-    uint32_t count = cci__sisci_slab_of(ep->pools.item_made, ep->pools.send_total);
+    uint32_t count = cci__sisci_slab_of(ep->pools.item_made, ep->pools.most[CCI__SISCI_AN_ITEM]);
     cci__sisci_item *items = count ? (cci__sisci_item *)cci__sisci_memory_of(ep, count * sizeof *items) : NULL;
     uint8_t *bytes = items ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->pools.stride) : NULL;
     if (!bytes) return;
@@ -7308,6 +7282,7 @@ static void cci__sisci_add_items(cci__sisci *ep) {
 static cci__sisci_item *cci__sisci_new_item(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_item *item;
     uint8_t *buffer;
+    if (!cci__sisci_may_have(conn->link, CCI__SISCI_AN_ITEM)) return NULL;
     if (!ep->pools.free_items) cci__sisci_add_items(ep);
     item = ep->pools.free_items;
     if (!item) return NULL;
@@ -8335,6 +8310,7 @@ static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
     for (i = 0; item->slots && i < CCI__SISCI_SLOTS; i++)
         if (link->rma.slot[i].item == item) link->rma.slot[i].item = NULL; /* the answer finds nobody */
     link->items = item->next;
+    cci__sisci_use(link, CCI__SISCI_AN_ITEM, UINT32_MAX);
     if (!link->items) link->items_tail = &link->items;
     if (link->time.fresh_item == item) link->time.fresh_item = item->next;
     if (CCI__LINGERS(&item->conn->conn) && item->conn->link == link) cci__sisci_check_linger(item->conn);
@@ -8346,6 +8322,7 @@ static void cci__sisci_add_item(cci__sisci_link *link, cci__sisci_item *item) {
     if (!link->time.fresh_item) link->time.fresh_item = item;
     *link->items_tail = item;
     link->items_tail = &item->next;
+    cci__sisci_use(link, CCI__SISCI_AN_ITEM, 1);
     link->is_busy |= CCI__SISCI_HAS_WORK | CCI__SISCI_QUEUES;
 }
 
@@ -10767,8 +10744,10 @@ static int cci__sisci_may_send(void *endpoint, const cci__refusal_t *refusal) {
     cci__sisci *ep = (cci__sisci *)endpoint;
     const cci__sisci_conn *conn = (const cci__sisci_conn *)(void *)cci_conn_at(&ep->base.conns, refusal->index);
     if (conn->conn.state != CCI_CONN_OPEN || !conn->link) return 1;
-    return (ep->pools.free_ops || ep->pools.op_made < ep->pools.send_total + CCI__SISCI_EXTRA_OPS) &&
-           (ep->pools.free_items || ep->pools.item_made < ep->pools.send_total || !conn->link->items);
+    return (ep->pools.free_ops || ep->pools.op_made < ep->pools.most[CCI__SISCI_AN_OP]) &&
+           cci__sisci_may_have(conn->link, CCI__SISCI_AN_OP) &&
+           (!conn->link->items || ((ep->pools.free_items || ep->pools.item_made < ep->pools.most[CCI__SISCI_AN_ITEM]) &&
+                                   cci__sisci_may_have(conn->link, CCI__SISCI_AN_ITEM)));
 }
 
 #endif
@@ -10943,6 +10922,16 @@ static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
  * nor once its thread has ended.
  * ================================================================================================================== */
 
+/* How many sends may be pending. What nobody has set is the same for each connection, and large for all together. */
+static void cci__sisci_limit_sends(cci__sisci *ep, uint32_t count) {
+    ep->base.send_buf_count = ep->pools.each[CCI__SISCI_AN_ITEM] = count;
+    ep->pools.each[CCI__SISCI_AN_OP] = count + CCI__SISCI_EXTRA_OPS;
+    ep->pools.most[CCI__SISCI_AN_OP] =
+        CCI__SISCI_EXTRA_OPS + (ep->pools.is_set ? count : cci__max32(2 * count, CCI__SISCI_OPS));
+    ep->pools.most[CCI__SISCI_AN_ITEM] =
+        ep->pools.is_set ? count : cci__max32(2 * count, CCI__SISCI_QUEUED / ep->pools.stride);
+}
+
 static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
     uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
     ep->rma.regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->rma.regions);
@@ -10952,7 +10941,7 @@ static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
     cci_rma_table_init(&ep->rma.table, keys + 2, ep->rma.regions, CCI__SISCI_SLAB, NULL, 0, NULL, 0, NULL, 0);
     ep->rma.table.endpoint_id = keys[4];
     ep->base.evq.recv_limit = ep->base.recv_buf_count;
-    ep->pools.send_total = ep->base.send_buf_count;
+    cci__sisci_limit_sends(ep, ep->base.send_buf_count);
     return 1;
 }
 
@@ -11111,7 +11100,8 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     ep->is_sleeper = ep->base.has_fd || ep->device.progress_thread;
     ep->sleep.epoll = ep->sleep.self = ep->sleep.timer = -1;
     ep->times.armed_ns = ep->times.idle_ns = ep->times.due_ns = CCI__NEVER;
-    ep->base.send_buf_count = ep->device.send_buf_count;
+    ep->pools.is_set = ep->device.send_buf_count > 0;
+    ep->base.send_buf_count = ep->pools.is_set ? ep->device.send_buf_count : 1024;
     ep->base.recv_buf_count = ep->device.recv_buf_count;
     ep->base.send_timeout_us = ep->device.send_timeout_us;
     ep->base.max_send_size = ep->device.max_send_size;
@@ -11738,7 +11728,7 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
 static int cci__sisci_set_send_count(cci__endpoint_t *base, uint32_t count) {
     cci__sisci *ep = (cci__sisci *)base;
     if (count == 0 || count > 65536) return CCI_ERANGE;
-    ep->base.send_buf_count = ep->pools.send_total = cci__max32(count, ep->pools.send_total);
+    cci__sisci_limit_sends(ep, cci__max32(count, ep->base.send_buf_count));
     return CCI_SUCCESS;
 }
 
@@ -12389,7 +12379,7 @@ static void cci__sisci_default_device(cci__sisci_device *d) {
     d->ring_bytes = 65536;
     d->block_count = 64;
     d->max_send_size = 8192;
-    d->send_buf_count = d->recv_buf_count = 1024;
+    d->recv_buf_count = 1024;
     d->send_timeout_us = 30000000;
 }
 

@@ -4346,6 +4346,32 @@ static void write_with_one_buffer(cci_conn_attribute_t attribute) {
     side_count -= 2;
 }
 
+TEST(sends_beside_deaf, ANYWHERE, "[4.6.3.1] peers that look at nothing take no send buffers from those that do") {
+    enum { DEAF = 4, EACH = 5 };
+    side_t *a = side_open(), *lively = side_open();
+    pair_t pairs[DEAF * EACH], pair;
+    uint32_t i, k, accepted = 0;
+    (void)state;
+    if (is_rc) skip(); /* there all connections share what is pinned for sends */
+    for (i = 0; i < DEAF; i++) {
+        side_t *deaf = side_open();
+        for (k = 0; k < EACH; k++) pairs[i * EACH + k] = connect_sides(a, deaf, k % 2 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+        deaf->deaf = 1;
+    }
+    pair = connect_sides(a, lively, CCI_CONN_ATTR_RO);
+    for (i = 0; i < DEAF * EACH; i++)
+        for (k = 0; k < 1000 && cci_send(pairs[i].ac, "for later", 9, NULL, 0) == CCI_SUCCESS; k++) accepted++;
+    assert_true(accepted >= 4 * 1024);
+    for (i = 0; i < 100; i++) {
+        cci_event_t *event;
+        assert_int_equal(cci_send(pair.ac, "for now", 7, as_context(i), 0), CCI_SUCCESS);
+        event = await(lively, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, 7);
+        drop(event);
+        await_send(a, pair.ac, as_context(i), CCI_SUCCESS);
+    }
+}
+
 TEST(rma_one_buffer, ANYWHERE, "[4.6.3.1] with a SEND_BUF_COUNT of 1, writes with a message start, and all arrive") {
     (void)state;
     if (on_sisci) {
