@@ -19791,9 +19791,8 @@ static int cci__opt_owner(cci_opt_name_t name) {
 
 /* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
 static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
-    int owner = cci__opt_owner(name);
-    if (owner == 'a') return handle == NULL ? 0 : cci__is_endpoint(handle) ? 'e' : 'c';
-    return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
+    int owner = cci__opt_owner(name), kind = handle == NULL ? 0 : cci__is_endpoint(handle) ? 'e' : 'c';
+    return owner == 'a' ? kind : kind == owner && (kind == 'e' || !cci__device_among(handle)) ? owner : 0;
 }
 
 /* Logs why an option can't be set or got; the status for it. */
@@ -19802,7 +19801,7 @@ static int cci__opt_refuse(const char *function, const void *handle, cci_opt_nam
     return cci__refuse(function, owner == 0       ? "there is no such option"
                                  : handle == NULL ? "the handle is NULL"
                                  : owner == 'e'   ? "the option is an endpoint's, and the handle is none"
-                                                  : "the option is a connection's, and the handle is an endpoint");
+                                                  : "the option is a connection's, and the handle is none");
 }
 
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {

@@ -761,20 +761,33 @@ TEST(opt_arguments, ANYWHERE, "[4.6.4] options refuse a NULL handle, a NULL valu
     assert_int_equal(cci_get_opt(a->ep, (cci_opt_name_t)1000, &value), CCI_EINVAL);
 }
 
-TEST(opt_kind, ANYWHERE, "[4.6.4] an endpoint's option refuses a connection, a connection's option an endpoint") {
+TEST(opt_kind, ANYWHERE, "[4.6.4] an option of one kind of handle refuses the others: endpoint, connection, device") {
+    static const cci_opt_name_t names[2][12] = {
+        {CCI_OPT_ENDPT_SEND_TIMEOUT, CCI_OPT_ENDPT_RECV_BUF_COUNT, CCI_OPT_ENDPT_SEND_BUF_COUNT, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT,
+         CCI_OPT_ENDPT_URI, CCI_OPT_ENDPT_RMA_ALIGN, CCI_OPT_ENDPT_EVENT_MASK, CCI_OPT_ENDPT_STATS, CCI_OPT_ENDPT_CONN_STATS,
+         CCI_OPT_ENDPT_SEND_FD, CCI_OPT_ENDPT_BACKLOG, CCI_OPT_ENDPT_MAX_SEND_SIZE},
+        {CCI_OPT_CONN_SEND_TIMEOUT, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, CCI_OPT_CONN_PEER_URI, CCI_OPT_CONN_CONTEXT, CCI_OPT_CONN_STATS,
+         CCI_OPT_CONN_LINGER}};
+    uint64_t value[128], before[128]; /* more than any option has */
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
-    uint32_t value = 1000000;
-    char *uri = NULL;
+    cci_device_t *const *devices;
+    uint32_t owner, i;
     (void)state;
-    assert_int_equal(cci_set_opt(pair.ac, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_EINVAL);
-    assert_int_equal(cci_get_opt(pair.ac, CCI_OPT_ENDPT_RECV_BUF_COUNT, &value), CCI_EINVAL);
-    assert_int_equal(cci_get_opt(pair.bc, CCI_OPT_ENDPT_URI, &uri), CCI_EINVAL);
-    assert_int_equal(cci_set_opt(pair.a->ep, CCI_OPT_CONN_SEND_TIMEOUT, &value), CCI_EINVAL);
-    assert_int_equal(cci_get_opt(pair.a->ep, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &value), CCI_EINVAL);
-    assert_int_equal(value, 1000000);
-    assert_null(uri);
-    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, value);
-    set_number(pair.a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, value);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    memset(value, 1, sizeof value);
+    memcpy(before, value, sizeof value);
+    for (owner = 0; owner < 2; owner++) {
+        cci_opt_handle_t *others[] = {owner ? (cci_opt_handle_t *)pair.a->ep : (cci_opt_handle_t *)pair.ac,
+                                      (cci_opt_handle_t *)(uintptr_t)devices[0]};
+        for (i = 0; i < 2 * (owner ? 6 : 12); i++) {
+            assert_int_equal(cci_set_opt(others[i % 2], names[owner][i / 2], value), CCI_EINVAL);
+            assert_int_equal(cci_get_opt(others[i % 2], names[owner][i / 2], value), CCI_EINVAL);
+        }
+    }
+    assert_memory_equal(value, before, sizeof value);
+    assert_int_equal(cci_set_opt((cci_opt_handle_t *)(uintptr_t)devices[0], CCI_OPT_CAPS, value), CCI_EINVAL);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, 1000000);
+    set_number(pair.a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, 1000000);
     round_trip(&pair);
 }
 
