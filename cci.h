@@ -81,13 +81,15 @@
  *
  * QUICK START. A server waits for a request, accepts it and prints what comes:
  *
- *     uint32_t caps; cci_endpoint_t *ep; cci_event_t *ev; char *uri;
+ *     uint32_t caps, mask = 1u << CCI_EVENT_DISCONNECT; cci_endpoint_t *ep; cci_event_t *ev; char *uri;
  *     cci_init(CCI_ABI_VERSION, 0, &caps);
  *     cci_create_endpoint(NULL, 0, &ep, NULL);
  *     cci_get_opt(ep, CCI_OPT_ENDPT_URI, &uri);                  (give this to the client)
+ *     cci_set_opt(ep, CCI_OPT_ENDPT_EVENT_MASK, &mask);          (or nobody hears of clients that leave)
  *     for (;;) {
  *         if (cci_get_event(ep, &ev) != CCI_SUCCESS) continue;
  *         if (ev->type == CCI_EVENT_CONNECT_REQUEST) cci_accept(ev, NULL);
+ *         if (ev->type == CCI_EVENT_DISCONNECT) cci_disconnect(ev->disconnect.connection);
  *         if (ev->type == CCI_EVENT_RECV) printf("%.*s\n", (int)ev->recv.len, (const char *)ev->recv.ptr);
  *         cci_return_event(ev);
  *     }

@@ -412,7 +412,6 @@ static void forget_replies(void) {
     uint32_t i;
     for (i = 0; i < crowd.peer_count; i++)
         crowd.peers[i].replies = crowd.peers[i].slow = 0, crowd.peers[i].worst_ns = 0;
-    crowd.refused = 0;
     work = 0;
 }
 
@@ -524,6 +523,7 @@ static void assert_served(const result_t *r) {
 static void test_every_peer_of_a_crowd_is_served(void **state) {
     static const measurement_t crowds[] = {
         {1020, 1, 20000, 20, 0, 0, 0, 0},  {1500, 1, 20000, 20, 0, 0, 0, 0},   {3000, 1, 20000, 20, 0, 0, 0, 0},
+        {1020, 1, 2000, 20, 0, 0, 0, 0},   {1020, 1, 200000, 20, 0, 0, 0, 0},
         {1500, 1, 2000, 20, 0, 0, 0, 0},   {3000, 1, 2000, 20, 0, 0, 0, 0},    {1500, 1, 200000, 20, 0, 0, 0, 0},
         {3000, 1, 200000, 20, 0, 0, 0, 0}, {10000, 1, 20000, 20, 0, 0, 0, 0},  {10000, 1, 2000, 20, 0, 0, 0, 0},
         {10000, 1, 200000, 6, 0, 0, 0, 0}, {3000, 1000, 20000, 10, 0, 16, 0, 0}};
@@ -562,6 +562,7 @@ static void test_a_hundred_thousand_peers_are_served_and_cost_no_more_than_a_tho
     print_result(&m, &r);
     assert_served(&r);
     print_message("work for each reply: %.0f with 1,000 peers, %.0f with 100,000\n", few, r.work);
+    if (few == 0) skip(); /* built without what counts the library's steps */
     assert_true(r.work <= 1.5 * few);
 }
 

@@ -45,7 +45,7 @@
 
 typedef struct record {
     uint64_t nonce[NONCES]; /* a hash table of fingerprints; 0: free */
-    uint64_t sealed, repeated, sent, sent_by_child;
+    uint64_t sealed, repeated, sent, sent_by_child, batches;
 } record_t;
 
 static record_t *noted; /* shared by all */
@@ -67,14 +67,23 @@ static ssize_t noted_sendmsg(int fd, const struct msghdr *message, int flags) {
     return sendmsg(fd, message, flags);
 }
 
+static void note_call(long number) {
+    if (number != SYS_sendmmsg) return;
+    note_sending();
+    (void)__atomic_add_fetch(&noted->batches, 1, __ATOMIC_RELAXED);
+}
+
 #define sendto noted_sendto
 #define sendmsg noted_sendmsg
+#define syscall(...) (note_call(FIRST(__VA_ARGS__, 0)), syscall(__VA_ARGS__))
+#define FIRST(number, ...) (long)(number)
 #define CCI_IMPLEMENTATION
 #include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
 #undef sendto
 #undef sendmsg
+#undef syscall
 
 /* ---- encryption that encrypts nothing, and remembers ---------------------------------------------------------------- */
 
@@ -129,6 +138,7 @@ static const cci_seal_t seal = {TAG_BYTES, 0, NULL, give_key, NULL, do_seal, do_
 #define IN_FLIGHT 32u
 
 static const char *transport_name;
+static size_t message_bytes = sizeof(uint32_t); /* 8,000: in several packets, which leave in a batch */
 static int is_sealed, log_lines;
 static cci_endpoint_t *server, *client;
 static cci_os_handle_t server_handle;
@@ -146,8 +156,8 @@ static int begin_library(void) {
     cci_setup_t setup;
     uint32_t caps;
     memset(&setup, 0, sizeof setup);
-    snprintf(config, sizeof config, "[it]\ntransport = %s\n%s", transport_name,
-             strcmp(transport_name, "udp") == 0 ? "interface = lo\n" : "");
+    snprintf(config, sizeof config, "[it]\ntransport = %s\n%s%s", transport_name,
+             strcmp(transport_name, "udp") == 0 ? "interface = lo\n" : "", message_bytes > 4 ? "mtu = 1472\nmax_send_size = 8000\n" : "");
     setup.config = config;
     setup.log = keep_log;
     setup.seal = is_sealed ? &seal : NULL;
@@ -179,18 +189,21 @@ static void *serve(void *argument) {
 }
 
 static void *ask(void *argument) {
+    static uint32_t message[2000];
     (void)argument;
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         cci_event_t *event;
-        while (sent_number - got_number < IN_FLIGHT &&
-               cci_send(connection, &sent_number, sizeof sent_number, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS)
+        while (sent_number - got_number < IN_FLIGHT) {
+            message[0] = sent_number;
+            if (cci_send(connection, message, (uint32_t)message_bytes, NULL, CCI_FLAG_SILENT) != CCI_SUCCESS) break;
             sent_number++;
+        }
         if (cci_get_event(client, &event) != CCI_SUCCESS) {
             (void)sched_yield();
             continue;
         }
         if (event->type == CCI_EVENT_RECV) {
-            if (event->recv.len != sizeof got_number || memcmp(event->recv.ptr, &got_number, sizeof got_number) != 0)
+            if (event->recv.len != message_bytes || memcmp(event->recv.ptr, &got_number, sizeof got_number) != 0)
                 __atomic_store_n(&broken, 2, __ATOMIC_RELAXED);
             got_number++;
             (void)__atomic_add_fetch(&round_trips, 1, __ATOMIC_RELAXED);
@@ -376,8 +389,8 @@ static void fork_under_traffic(const char *transport, int sealed, unsigned forks
     __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     assert_int_equal(pthread_join(threads[1], NULL), 0);
     assert_int_equal(pthread_join(threads[0], NULL), 0);
-    print_message("%s: %u forks during %u round trips, %u sealed, %u sent\n", transport, forks, (unsigned)round_trips,
-                  (unsigned)noted->sealed, (unsigned)noted->sent);
+    print_message("%s: %u forks during %u round trips, %u sealed, %u sent, %u batches\n", transport, forks, (unsigned)round_trips,
+                  (unsigned)noted->sealed, (unsigned)noted->sent, (unsigned)noted->batches);
     assert_int_equal(broken, 0);
     assert_int_equal(log_lines, 0);
     assert_int_equal(noted->repeated, 0);
@@ -388,6 +401,14 @@ static void fork_under_traffic(const char *transport, int sealed, unsigned forks
 static void forks_under_traffic_over_udp(void **state) {
     (void)state;
     fork_under_traffic("udp", 0, 60);
+}
+
+static void forks_under_traffic_in_batches(void **state) {
+    (void)state;
+    message_bytes = 8000;
+    fork_under_traffic("udp", 0, 60);
+    message_bytes = sizeof(uint32_t);
+    assert_true(noted->batches > 60);
 }
 
 static void forks_under_sealed_traffic_over_udp_repeat_no_nonce(void **state) {
@@ -581,6 +602,7 @@ int main(void) {
         TEST(a_child_has_neither_the_name_nor_the_send_descriptor_over_udp),
         TEST(a_child_has_neither_the_name_nor_the_send_descriptor_over_sisci),
         TEST(forks_under_traffic_over_udp),
+        TEST(forks_under_traffic_in_batches),
         TEST(forks_under_sealed_traffic_over_udp_repeat_no_nonce),
         TEST(forks_under_traffic_over_sisci),
         TEST(forks_while_endpoints_come_and_go),
