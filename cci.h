@@ -690,7 +690,7 @@ typedef enum cci_event_type {
     CCI_EVENT_CONNECT,            /* connect:    the outcome of cci_connect()                               */
     CCI_EVENT_CONNECT_REQUEST,    /* request:    accept or reject it, then return it                        */
     CCI_EVENT_ACCEPT,             /* accept:     the outcome of cci_accept()                                */
-    CCI_EVENT_KEEPALIVE_TIMEDOUT, /* keepalive:  the peer did not answer, or the end has come; the option is now 0 */
+    CCI_EVENT_KEEPALIVE_TIMEDOUT, /* keepalive:  no answer, or the end, if DISCONNECT is not asked for; option now 0 */
     CCI_EVENT_ENDPOINT_DEVICE_FAILED, /* dev_failed: the device of the endpoint is gone or down                */
     CCI_EVENT_DISCONNECT,             /* disconnect: a connection has ended; only if CCI_OPT_ENDPT_EVENT_MASK asks */
     CCI_EVENT_STATUS                  /* status:     news of the device or of a path; likewise                  */
@@ -8627,11 +8627,6 @@ static int cci__rel_wants_run(cci_rel_t *rel, uint64_t *first, uint64_t *last, i
     return 1;
 }
 
-/* Has all come of a run that lies behind what was left of it? */
-static int cci__rel_has_rest(const cci_rel_t *rel, uint64_t last, uint64_t behind) {
-    return last == behind || cci__rel_have(rel, last, behind) == CCI__RANGE_OLD;
-}
-
 /* Where a run with these numbers belongs among those that wait for what comes before them. NULL if one of them has some
  * of its messages; *outcome says whether it has all. */
 static cci_rel_run_t **cci__rel_place_early(cci_rel_t *rel, uint64_t first, uint64_t last, int *outcome) {
@@ -8731,7 +8726,8 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
             cci__rel_take_unordered(rel, run, first, last, waits);
         outcome = CCI__TAKEN;
     }
-    return cci__rel_has_rest(rel, last, behind) ? outcome : CCI__REFUSED;
+    /* has all come that lies behind what was left of it? */
+    return last == behind || cci__rel_have(rel, last, behind) == CCI__RANGE_OLD ? outcome : CCI__REFUSED;
 }
 
 /* The part that begins at this sequence number, made if there is none; NULL if that is not possible. */
@@ -11518,6 +11514,7 @@ CCI__UNUSED static void cci__event_set_disconnect(cci_evq_event_t *event, cci_co
     event->base.pub.disconnect.connection = &conn->pub;
     event->base.pub.disconnect.context = conn->pub.context;
     event->owner = conn;
+    conn->keepalive_us = 0; /* this says more */
 }
 
 CCI__UNUSED static void cci__event_set_keepalive(cci_evq_event_t *event, cci_conn_t *conn) {
@@ -13555,7 +13552,8 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
         CCI__WAKES(if (conn->conn.keepalive_us || (conn->conn.flags & CCI__CONN_UNTOLD)) ep->base.wakes.ends = 1);
         return;
     }
-    if (conn->conn.keepalive_us) cci__dgram_post_keepalive(&ep->base, &conn->conn);
+    if (conn->conn.keepalive_us && !(conn->conn.flags & CCI__CONN_UNTOLD))
+        cci__dgram_post_keepalive(&ep->base, &conn->conn);
     if (!(conn->conn.flags & CCI__CONN_UNTOLD)) return;
     event = cci__endpoint_event(&ep->base);
     if (!event) { /* there is no memory now */

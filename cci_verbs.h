@@ -4385,7 +4385,7 @@ static void cci__rc_break(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_begin_end(ep, conn, 0);
     conn->conn.deadline_ns = CCI__NEVER;
     cci__rc_fail(ep, conn, status);
-    if (conn->conn.keepalive_us) cci__rc_post_keepalive(&ep->base, &conn->conn);
+    if (conn->conn.keepalive_us && !(conn->marks & CCI__RC_UNTOLD)) cci__rc_post_keepalive(&ep->base, &conn->conn);
 }
 
 /* Nothing is wrong with what has failed, as far as this side knows: a new pair may do better, unless some have not. The

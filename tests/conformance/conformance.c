@@ -6180,6 +6180,19 @@ TEST(keepalive_event, ANYWHERE, "[4.6.3.1] keepalive: one event when the peer do
     round_trip(&pair); /* the connection was not disconnected */
 }
 
+TEST(keepalive_ends, ANYWHERE, "[event mask] with keepalive, too, a peer that leaves in order is told once, by DISCONNECT") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    (void)state;
+    ask_for_ends(pair.a);
+    set_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 50000));
+    round_trip(&pair);
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+    await_end(pair.a, pair.ac, pair.ac->context);
+    elapse(long_or_short_ns(10 * SECOND_NS, 300 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a));
+    assert_int_equal(get_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
+}
+
 TEST(keepalive_goes_on, ANYWHERE, "[4.6.3.1] after a keepalive event the program may send and RMA: it arrives when the peer is back") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, READ_WRITE);
