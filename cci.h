@@ -10331,7 +10331,7 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     if (request->missing == 0) return 48;
     if (!cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ)) {
         table->denied++;
-        request->missing = 0; /* what is refused waits for its turn to be answered, too */
+        request->length = 0; /* what is refused waits for its turn to be answered, too */
     }
     cci__list_remove(&request->node);
     cci__list_append(&reader->requests, &request->node);
@@ -10358,7 +10358,9 @@ CCI_API uint32_t cci_rma_input(cci_rma_table_t *table, cci_rma_reader_t *reader,
     if (frame[0] != CCI__FRAME_DENIED || length < 8) return 0;
     chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
     if (!chunk) return 8;
-    cci__rma_arrived(table, reader, chunk, 0, 1, now_ns);
+#ifndef CCI_SMALL
+    cci__rma_arrived(table, reader, chunk, 0, 1, now_ns); /* an answer as others */
+#endif
     cci__rma_fail(table, reader, chunk->read, frame[1] == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE);
     return 8;
 }
@@ -10391,11 +10393,11 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
 #endif
     while (!cci__list_empty(&reader->requests)) {
         cci_rma_request_t *request = CCI__CONTAINER(reader->requests.next, cci_rma_request_t, node);
-        uint32_t number = cci__ctz64(request->missing | UINT64_C(1) << 63), start = number * request->segment, length;
-        uint8_t *from =
-            cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ);
+        uint32_t number = cci__ctz64(request->missing), start = number * request->segment, length;
+        uint8_t *from = request->length == 0 ? NULL
+                                             : cci_rma_address(table, request->key, request->region, request->offset,
+                                                               request->length, CCI_FLAG_READ);
         length = start < request->length ? cci__min32(request->segment, request->length - start) : UINT32_MAX;
-        if (!request->missing) from = NULL; /* it may not be read, or might not when it was asked for */
         request->missing &= request->missing - 1;
         if (!from || length > space - cci__min32(space, 16)) { /* refused, or not so much is there, or fits */
             request->missing = 0;

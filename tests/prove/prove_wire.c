@@ -103,7 +103,7 @@ void prove_read(void) {
     __CPROVER_assume(frame[0] == CCI__FRAME_READ);
     size = cci_rma_input(&table, &reader, frame, length, nondet_u64());
     __CPROVER_assert(size <= length, "it takes no more than there is");
-    if (!cci__list_empty(&reader.requests) && request.missing != 0) { /* else it is refused in its turn */
+    if (!cci__list_empty(&reader.requests) && request.length > 0) { /* else it is refused in its turn */
         const cci_rma_region_t *region = &regions[request.region < 2 ? request.region : 0];
         __CPROVER_assert(request.region < 2 && (region->flags & CCI_FLAG_READ) && request.key == region->key,
                          "of a region that may be read");
