@@ -2529,7 +2529,7 @@ CCI__UNUSED static int cci__flow_is_queued(const cci_flow_t *flow) {
 }
 
 /* Keeps `keep` of 1,024 parts of the window. */
-#define CCI__FLOW_GAIN(keep) (3 * (1024 - (keep)) * 256 / (1024 + (keep)))
+#define CCI__FLOW_GAIN(keep) (UINT32_C(768) * (1024 - (keep)) / (1024 + (keep)))
 CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t mtu, uint64_t now_ns) {
     /* A flow that could not get back to its peak leaves room to others sooner. */
     flow->peak = (uint32_t)(flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window);
@@ -2591,11 +2591,11 @@ CCI__UNUSED static int cci__cubic_is_quiet(const cci_flow_t *flow, int shift) {
     return flow->credit > 0 && !flow->is_blind && flow->queue_ns < own_ns + cci__flow_part_ns(flow, shift);
 }
 
-/* Growth of the estimate, in 1/256 segments in a round trip. Beyond the peak it is NewReno's, but not after a queue
- * has overflowed: Linux goes on as before there, and ours would have more than twice a share beside it. */
+/* In 1/256 segments in a round trip. After an overflow as Linux has it: else ours had twice a share beside that. */
 CCI__UNUSED static uint32_t cci__cubic_gain(const cci_flow_t *flow) {
-    int was_full = CCI__FLOW_TRIES_AGAIN && flow->gain == CCI__FLOW_GAIN(717) && !cci__cubic_is_quiet(flow, 3);
-    return flow->estimate < flow->peak || was_full ? flow->gain : 256;
+    if (CCI__FLOW_TRIES_AGAIN && flow->credit && flow->gain == CCI__FLOW_GAIN(717) && !cci__cubic_is_quiet(flow, 3))
+        return flow->gain;
+    return flow->estimate < flow->peak ? flow->gain : 256;
 }
 
 CCI__UNUSED static void cci__cubic_grow(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
@@ -2821,9 +2821,6 @@ CCI__UNUSED static void cci__fixed_arrived(cci_flow_t *flow, uint32_t bytes, uin
     (void)bytes, (void)mtu, (void)now_ns;
     flow->window = CCI__FLOW_MOST;
 }
-CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
-    (void)flow, (void)bytes, (void)mtu, (void)now_ns;
-}
 
 /* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
 CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name) {
@@ -2833,7 +2830,7 @@ CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name
         {"discern", cci__discern_arrived, cci__discern_lost, 870, 717},
         {"newreno", cci__newreno_arrived, cci__newreno_lost, 819, 512},
 #endif
-        {"fixed", cci__fixed_arrived, cci__fixed_lost, 0, 0}};
+        {"fixed", cci__fixed_arrived, cci__fixed_arrived, 0, 0}};
     uint32_t i, n;
     if (!name) return &table[0];
     for (i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -8362,6 +8359,9 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
     if (rel->nack_count == sizeof rel->nacks / sizeof rel->nacks[0])
         rel->nack_count--; /* the oldest ones matter most */
+    if (CCI__REL_FAR && reason != CCI_ERR_RNR && rel->nack_count &&
+        rel->nacks[rel->nack_count - 1] == (uint32_t)sequence)
+        return; /* another piece of the same write */
     rel->ack_count += reason == CCI_ERR_RNR && rel->ack_count == 0 && rel->number_count > 0;
     rel->nacks[rel->nack_count] = (uint32_t)sequence;
     rel->nack_reasons[rel->nack_count++] = (uint8_t)reason;
@@ -9596,7 +9596,7 @@ typedef struct cci_rma_chunk {
 typedef struct cci_rma_request {
     cci_list_t node;
     uint64_t key, offset, missing;
-    uint32_t region, segment, length, chunk;
+    uint32_t region, segment, length, chunk; /* length 0: it is to be refused */
 } cci_rma_request_t;
 
 /* A connection's reading, and its being read. */
@@ -10358,9 +10358,7 @@ CCI_API uint32_t cci_rma_input(cci_rma_table_t *table, cci_rma_reader_t *reader,
     if (frame[0] != CCI__FRAME_DENIED || length < 8) return 0;
     chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
     if (!chunk) return 8;
-#ifndef CCI_SMALL
-    cci__rma_arrived(table, reader, chunk, 0, 1, now_ns); /* an answer as others */
-#endif
+    if (CCI__FLOW_TRIES_AGAIN) cci__rma_arrived(table, reader, chunk, 0, chunk->asked != 0, now_ns);
     cci__rma_fail(table, reader, chunk->read, frame[1] == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE);
     return 8;
 }
@@ -13948,7 +13946,8 @@ static uint32_t cci__dgram_on_frame(void *user, const uint8_t *frame, uint32_t l
     requests = reader->request_count;
     size = cci_rma_input(&ep->rma, reader, frame, length, now_ns);
     if (frame[0] == CCI__FRAME_DATA) hot->rel.progress_ns = now_ns;
-    if (reader->request_count > requests) hot->rel.advanced = 1; /* what waits may wait for a read to end */
+    if (reader->request_count > requests && CCI__CONTAINER(reader->requests.prev, cci_rma_request_t, node)->length)
+        hot->rel.advanced = 1; /* what waits may wait for a read to end */
     while ((read = cci_rma_next_finished(reader)) != NULL) {
         cci_rel_item_t *item = (cci_rel_item_t *)read->item;
         int status = read->status;
@@ -14490,11 +14489,9 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     }
     cci__dgram_came_from(ep, conn, rx, bytes, length, outcome);
     if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, hot);
-    if (CCI__UNLIKELY(cci_rel_denies_many(&hot->rel)) && conn->conn.state == CCI_CONN_OPEN) {
-        cci__dgram_output(ep, hot, 0, 0,
-                          ep->base.now_ns); /* before the next packet comes, whose refusals need the space */
-        cci__dgram_schedule(ep, conn);
-        return;
+    if (CCI__UNLIKELY(cci_rel_denies_many(&hot->rel)) && conn->conn.state == CCI_CONN_OPEN) { /* the next need space */
+        cci_rel_open_packet(&hot->rel, &cci__dgram_slot(ep)->packet, 0, ep->base.now_ns);
+        cci__dgram_commit_data(ep, conn); /* nothing that input may acknowledge or give up */
     }
     if (CCI__UNLIKELY(ep->pool.starved)) { /* this packet is refused; its repetition may find room */
         ep->pool.starved = 0;
@@ -19794,7 +19791,9 @@ static int cci__opt_owner(cci_opt_name_t name) {
 /* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
 static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name), kind = handle == NULL ? 0 : cci__is_endpoint(handle) ? 'e' : 'c';
-    return owner == 'a' ? kind : kind == owner && (kind == 'e' || !cci__device_among(handle)) ? owner : 0;
+    return owner == 'a'                                                                                       ? kind
+           : kind == owner && (kind == 'e' || cci__is_endpoint(((const cci_connection_t *)handle)->endpoint)) ? owner
+                                                                                                              : 0;
 }
 
 /* Logs why an option can't be set or got; the status for it. */

@@ -269,10 +269,10 @@
  * 16384 and blocks = 8. That is address space: the kernel gives a page when it is first written to, so a link takes
  * 8 KiB at first and what its traffic uses later. A further connection takes 256 bytes at each side.
  *
- * Sends: each connection can have `send_buf_count` messages that wait for space in the peer's ring, and 1024 more that
- * are pending, and an endpoint 65536 pending ones and 64 MiB of waiting ones in all. When that runs short a peer
- * process that takes nothing has at most as many as are left to others. Where the configuration names
- * `send_buf_count`, it is the number for all of the endpoint.
+ * Sends: each connection to a peer endpoint brings `send_buf_count` messages that may wait for space in its ring, and
+ * 1024 more that may be pending; all of an endpoint can have 65536 pending ones, and buffers of 64 MiB for those that
+ * wait (or twice `send_buf_count` of each). When that runs short a peer that takes nothing has at most as many as are
+ * left to others. Where the configuration names `send_buf_count`, it is the number for all of the endpoint.
  * ================================================================================================================== */
 
 /* ==================================================================================================================
@@ -5897,7 +5897,7 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
 #define CCI__SISCI_REQUESTS 1024u               /* that the program has not returned */
 #define CCI__SISCI_NAME_LOOK_NS (100 * CCI__MS) /* between looks at whether a server that has a name is still there */
 #define CCI__SISCI_URI 48u                      /* bytes of a peer's URI, behind a request's data */
-#define CCI__SISCI_EXTRA_OPS 1024u              /* completions that the program has not returned */
+#define CCI__SISCI_EXTRA_OPS 1024u              /* pending sends of a connection beyond those that wait */
 enum { CCI__SISCI_AN_OP, CCI__SISCI_AN_ITEM };
 #define CCI__SISCI_OPS 65536u         /* sends of an endpoint that are pending, if nobody says how many ... */
 #define CCI__SISCI_QUEUED (64u << 20) /* ... and bytes of buffers for those that wait */
@@ -7110,7 +7110,7 @@ static void cci__sisci_add_ops(cci__sisci *ep) {
 /* May a link have one more? If nobody has said how many there may be it leaves as many to others as it has. */
 static inline int cci__sisci_may_have(const cci__sisci_link *link, int what) {
     const cci__sisci_pools *pools = link ? &link->ep->pools : NULL;
-    return !link || (link->used[what] < pools->each[what] * link->conns.count &&
+    return !link || (link->used[what] < (uint64_t)pools->each[what] * link->conns.count &&
                      (pools->is_set || link->used[what] <= pools->most[what] - pools->used[what]));
 }
 
@@ -10142,7 +10142,8 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
         return;
     }
     if (conn->conn.state == CCI_CONN_BROKEN || link->state != CCI__SISCI_OPEN) {
-        if (conn->conn.keepalive_us) cci__sisci_post_keepalive(&ep->base, &conn->conn);
+        if (conn->conn.keepalive_us && !(ep->base.event_mask & 1u << CCI_EVENT_DISCONNECT))
+            cci__sisci_post_keepalive(&ep->base, &conn->conn);
         return;
     }
     cci__sisci_read_ack(link);

@@ -197,7 +197,7 @@ unguarded 'half of a token is enough' ten_million_guesses_are_dropped_and_counte
 unguarded 'half of a key is enough' millions_of_guesses_at_a_key_read_and_write_nothing \
     "$(in_function cci_rma_find 's/table->regions\[region\].key == key/(uint32_t)table->regions[region].key == (uint32_t)key/')"
 unguarded 'a refusal says that the key was right' a_refusal_does_not_tell_what_was_wrong \
-    "$(in_function cci__rma_input_read 's/if (reader->denied_count < /if (cci_rma_find(table, request->key, request->region) \&\& reader->denied_count < /')"
+    "$(in_function cci__rma_input_read 's/        table->denied++;/        table->denied++; if (!cci_rma_find(table, request->key, request->region)) return 48;/')"
 unguarded 'any reset ends a connection' a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection \
     "$(in_function cci__conn_input_reset 's/conn->peer_token != in->header.token || //')"
 unguarded 'any packet is taken in' a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection \
