@@ -311,7 +311,7 @@ NET_FN void net_cubic_grow(net_tcp_t *tcp) {
     target = 0.4 * pow(t + (double)tcp->srtt_ns * 1e-9 - tcp->k_s, 3) + tcp->w_max;
     if (target > 1.5 * tcp->window)
         target = 1.5 * tcp->window;
-    tcp->w_estimate += 3 * 0.3 / 1.7 / tcp->window; /* beyond w_max too, as Linux does */
+    tcp->w_estimate += (tcp->w_estimate < tcp->w_max ? 3 * 0.3 / 1.7 : 1) / tcp->window;
     if (target > tcp->window)
         tcp->window += (target - tcp->window) / tcp->window;
     if (tcp->window < tcp->w_estimate)
