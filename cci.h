@@ -2528,8 +2528,8 @@ CCI__UNUSED static int cci__flow_is_queued(const cci_flow_t *flow) {
     return queued_ns > shortest_ns && queued_ns - shortest_ns > shortest_ns / 8 + 50000;
 }
 
+#define CCI__FLOW_GAIN(keep) (UINT32_C(768) * (1024 - (keep)) / (1024 + (keep))) /* [RFC 9438 4.3], in 1/256 */
 /* Keeps `keep` of 1,024 parts of the window. */
-#define CCI__FLOW_GAIN(keep) (UINT32_C(768) * (1024 - (keep)) / (1024 + (keep)))
 CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t mtu, uint64_t now_ns) {
     /* A flow that could not get back to its peak leaves room to others sooner. */
     flow->peak = (uint32_t)(flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window);
@@ -10358,7 +10358,9 @@ CCI_API uint32_t cci_rma_input(cci_rma_table_t *table, cci_rma_reader_t *reader,
     if (frame[0] != CCI__FRAME_DENIED || length < 8) return 0;
     chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
     if (!chunk) return 8;
-    if (CCI__FLOW_TRIES_AGAIN) cci__rma_arrived(table, reader, chunk, 0, chunk->asked != 0, now_ns);
+#ifndef CCI_SMALL /* there it costs too much */
+    cci__rma_arrived(table, reader, chunk, 0, chunk->asked != 0, now_ns);
+#endif
     cci__rma_fail(table, reader, chunk->read, frame[1] == CCI_ERR_RMA_OP ? CCI_ERR_RMA_OP : CCI_ERR_RMA_HANDLE);
     return 8;
 }
@@ -19791,9 +19793,8 @@ static int cci__opt_owner(cci_opt_name_t name) {
 /* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
 static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name), kind = handle == NULL ? 0 : cci__is_endpoint(handle) ? 'e' : 'c';
-    return owner == 'a'                                                                                       ? kind
-           : kind == owner && (kind == 'e' || cci__is_endpoint(((const cci_connection_t *)handle)->endpoint)) ? owner
-                                                                                                              : 0;
+    if (owner == 'a' || kind != owner) return owner == 'a' ? kind : 0;
+    return kind == 'c' && !cci__is_endpoint(((const cci_connection_t *)handle)->endpoint) ? 0 : kind; /* a device */
 }
 
 /* Logs why an option can't be set or got; the status for it. */

@@ -3866,8 +3866,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIShareSegment)(cci__sci_local_segment_t segment
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
     else
         segment->shared = 1;
-    cci__sci_unlock(segment->served.target.sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(segment->served.target.sd, error, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIAttachLocalSegment)(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
@@ -3982,8 +3981,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPrepareSegment)(cci__sci_local_segment_t segme
     }
     cci__sci_lock(segment->served.target.sd);
     segment->prepared = 1;
-    cci__sci_unlock(segment->served.target.sd);
-    cci__sci_set(error, CCI__SCI_ERR_OK);
+    cci__sci_leave(segment->served.target.sd, error, CCI__SCI_ERR_OK);
 }
 
 /* Asks the owner to make a segment available or not. CCI__SCI_ERR_BUSY: it died, or left, without an answer. */
@@ -4037,8 +4035,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentAvailable)(cci__sci_local_segment_t 
     }
     cci__sci_lock(segment->served.target.sd);
     status = cci__sci_make_available(segment);
-    cci__sci_unlock(segment->served.target.sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(segment->served.target.sd, error, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentUnavailable)(cci__sci_local_segment_t segment, unsigned int localAdapterNo,
@@ -4050,8 +4047,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentUnavailable)(cci__sci_local_segment_
     }
     cci__sci_lock(segment->served.target.sd);
     if (segment->served.available) status = cci__sci_change(segment, 0, flags);
-    cci__sci_unlock(segment->served.target.sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(segment->served.target.sd, error, status);
 }
 
 /* Users are in the way of a removal, unless they can turn to another member of the group. */
@@ -4093,10 +4089,7 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForLocalSegmentEve
     cci__sci_error_t status;
     cci__sci_event *event;
     (void)flags;
-    if (!segment) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return reason;
-    }
+    if (cci__sci_lacks(segment, error)) return reason;
     status = cci__sci_await_event(&segment->served.target, timeout, &event);
     if (event) {
         reason = event->reason;
@@ -4206,10 +4199,7 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForRemoteSegmentEv
     cci__sci_error_t result;
     cci__sci_event *event;
     (void)flags;
-    if (!segment) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return reason;
-    }
+    if (cci__sci_lacks(segment, error)) return reason;
     result = cci__sci_await_event(&segment->remote.target, timeout, &event);
     if (event) {
         reason = event->reason;
@@ -4334,8 +4324,7 @@ static cci__sci_map_t cci__sci_begin_map(cci__sci_desc_t sd, cci__sci_error_t *e
 /* It has been filled in, or could not be; its first byte, or NULL. */
 static char *cci__sci_end_map(cci__sci_map_t made, cci__sci_error_t status, cci__sci_map_t *map, unsigned int flags,
                               cci__sci_error_t *error) {
-    cci__sci_unlock(made->sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(made->sd, error, status);
     if (status != CCI__SCI_ERR_OK) {
         cci__sci_free(made);
         return NULL;
@@ -4421,10 +4410,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSequence)(cci__sci_sequence_t sequence, 
 CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCIStartSequence)(cci__sci_sequence_t sequence, unsigned int flags,
                                                                        cci__sci_error_t *error) {
     (void)flags;
-    if (!sequence) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return CCI__SCI_SEQ_PENDING;
-    }
+    if (cci__sci_lacks(sequence, error)) return CCI__SCI_SEQ_PENDING;
     cci__sci_set(error, CCI__SCI_ERR_OK);
     sequence->broken = !cci__sci_is_connected(sequence->map->remote);
     return sequence->broken ? CCI__SCI_SEQ_PENDING : CCI__SCI_SEQ_OK;
@@ -4432,10 +4418,7 @@ CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCIStartSequence)(cci__sci_
 
 CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCICheckSequence)(cci__sci_sequence_t sequence, unsigned int flags,
                                                                        cci__sci_error_t *error) {
-    if (!sequence) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return CCI__SCI_SEQ_NOT_RETRIABLE;
-    }
+    if (cci__sci_lacks(sequence, error)) return CCI__SCI_SEQ_NOT_RETRIABLE;
     cci__sci_set(error, CCI__SCI_ERR_OK);
     if (!(flags & CCI__SCI_FLAG_NO_STORE_BARRIER)) CCI__SCI_FENCE(SEQ_CST);
     if (sequence->broken) return CCI__SCI_SEQ_PENDING;
@@ -4588,8 +4571,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
         segment->user = segment->whole = address;
         segment->size_bytes = size;
     }
-    cci__sci_unlock(segment->served.target.sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(segment->served.target.sd, error, status);
 }
 
 /* ==================================================================================================================
@@ -4752,8 +4734,7 @@ CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIEnqueueDMATransfer)(
                  ? cci__sci_gather(dq, localSegment, remoteSegment, localOffset, remoteOffset, size, flags)
                  : CCI__SCI_ERR_ILLEGAL_OPERATION; /* of three devices: three locks */
     state = dq->state;
-    cci__sci_unlock(dq->target.sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(dq->target.sd, error, status);
     return state;
 }
 
@@ -4778,8 +4759,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPostDMAQueue)(cci__sci_dma_queue_t dq, cci__sc
         if (dq->bell >= 0) (void)cci__sci_take_interrupt(dq->bell); /* it rang for the last post */
         cci__sci_start_job(dq->target.sd, &dq->job);
     }
-    cci__sci_unlock(dq->target.sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(dq->target.sd, error, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIAbortDMAQueue)(cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error) {
@@ -4793,8 +4773,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIAbortDMAQueue)(cci__sci_dma_queue_t dq, unsign
     } else if (dq->state == CCI__SCI_DMAQUEUE_IDLE || dq->state == CCI__SCI_DMAQUEUE_GATHER) {
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
     }
-    cci__sci_unlock(dq->target.sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(dq->target.sd, error, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIResetDMAQueue)(cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error) {
@@ -4809,8 +4788,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIResetDMAQueue)(cci__sci_dma_queue_t dq, unsign
         dq->state = CCI__SCI_DMAQUEUE_IDLE;
         status = CCI__SCI_ERR_OK;
     }
-    cci__sci_unlock(dq->target.sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(dq->target.sd, error, status);
 }
 
 CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIDMAQueueState)(cci__sci_dma_queue_t dq) {
@@ -4858,18 +4836,14 @@ CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIWaitForDMAQueue)(cci__sc
     cci__sci_error_t status = CCI__SCI_ERR_OK;
     uint64_t deadline_ns = cci__sci_deadline(timeout);
     (void)flags;
-    if (!dq) {
-        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
-        return CCI__SCI_DMAQUEUE_ERROR;
-    }
+    if (cci__sci_lacks(dq, error)) return CCI__SCI_DMAQUEUE_ERROR;
     cci__sci_lock(dq->target.sd);
     if (dq->target.calls_back || dq->state == CCI__SCI_DMAQUEUE_IDLE || dq->state == CCI__SCI_DMAQUEUE_GATHER)
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
     else
         status = cci__sci_await_queue(dq, deadline_ns);
     state = dq->state;
-    cci__sci_unlock(dq->target.sd);
-    cci__sci_set(error, status);
+    cci__sci_leave(dq->target.sd, error, status);
     return state;
 }
 

@@ -759,6 +759,8 @@ TEST(opt_arguments, ANYWHERE, "[4.6.4] options refuse a NULL handle, a NULL valu
     assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, NULL), CCI_EINVAL);
     assert_int_equal(cci_set_opt(a->ep, (cci_opt_name_t)1000, &value), CCI_EINVAL);
     assert_int_equal(cci_get_opt(a->ep, (cci_opt_name_t)1000, &value), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(NULL, (cci_opt_name_t)1000, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(NULL, (cci_opt_name_t)1000, &value), CCI_EINVAL);
 }
 
 TEST(opt_kind, ANYWHERE, "[4.6.4] an option of one kind of handle refuses the others: endpoint, connection, device") {

@@ -460,7 +460,6 @@ static void a_program_that_leaves_waiting_events_gets_none_of_a_connection_that_
     assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
     let_server_work(ROUND_TRIP_NS);
     assert_non_null(dconn_of(at_server)->in.broken.end_event);
-    keepalive_us = 1000;
     assert_int_equal(cci_set_opt(at_server, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us), CCI_SUCCESS);
     assert_non_null(dconn_of(at_server)->in.broken.keepalive_event); /* both wait */
     assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
