@@ -175,30 +175,71 @@ static void tell_end(int how) {
 
 /* ---- shortening a schedule ------------------------------------------------------------------------------------------- */
 
-/* Takes out piece after piece, as long as it fails in the same way: halves first, single steps last. */
-static int reduce(void) {
-    int how = run_forked(300);
-    uint32_t piece, i, runs = 1, left;
+/* Leaves out the steps of which `out` says so; 0 if it fails in another way without them, and they stay. */
+static int leave_out(const uint8_t *out, int how, uint32_t *runs) {
     uint8_t *before = (uint8_t *)soak_more(NULL, step_count);
+    uint32_t i, count = 0;
+    memcpy(before, kept, step_count);
+    for (i = 0; i < step_count; i++) {
+        count += kept[i] & out[i];
+        kept[i] &= !out[i];
+    }
+    *runs += count > 0;
+    if (count > 0 && run_forked(60) != how) {
+        memcpy(kept, before, step_count);
+        count = 0;
+    }
+    free(before);
+    return count > 0;
+}
+
+/* One pass over all steps, so many at a time. */
+static int leave_out_pieces(uint32_t piece, int how, uint32_t *runs) {
+    uint8_t *out = (uint8_t *)soak_more(NULL, step_count);
+    uint32_t i;
+    int any = 0;
+    for (i = 0; i < step_count; i += piece) {
+        memset(out, 0, step_count);
+        memset(out + i, 1, cci__min32(piece, step_count - i));
+        any |= leave_out(out, how, runs);
+    }
+    free(out);
+    return any;
+}
+
+/* Some steps here and there: one may be needed only because of another. Any other schedule also has other faults on its way, with
+ * which fewer steps may do. */
+static int leave_out_some(int how, uint32_t *runs) {
+    uint8_t *out = (uint8_t *)soak_more(NULL, step_count);
+    uint32_t tries, i;
+    int any = 0;
+    for (tries = 0; tries < 200; tries++) {
+        memset(out, 0, step_count);
+        for (i = 0; i < step_count; i++) {
+            out[i] = kept[i] && rand() % 10 == 0;
+        }
+        any |= leave_out(out, how, runs);
+    }
+    free(out);
+    return any;
+}
+
+/* Leaves out piece after piece, as long as it fails in the same way: halves first, single steps last, until nothing goes. */
+static int reduce(void) {
+    int how = run_forked(300), any;
+    uint32_t piece, i, runs = 1, left;
     if (how == 0) {
         printf("this does not fail\n");
         return 1;
     }
     is_quiet = 1;
-    for (piece = step_count / 2; piece > 0; piece = piece > 1 ? (piece + 1) / 2 : 0) {
-        for (i = 0; i < step_count; i += piece) {
-            uint32_t end = i + piece < step_count ? i + piece : step_count;
-            memcpy(before, kept, step_count);
-            if (memchr(kept + i, 1, end - i) == NULL) {
-                continue;
-            }
-            memset(kept + i, 0, end - i);
-            runs++;
-            if (run_forked(60) != how) {
-                memcpy(kept, before, step_count);
-            }
-        }
+    for (piece = step_count / 2; piece > 1; piece = (piece + 1) / 2 < piece ? (piece + 1) / 2 : 1) {
+        (void)leave_out_pieces(piece, how, &runs);
     }
+    do {
+        any = leave_out_pieces(1, how, &runs);
+        any |= leave_out_some(how, &runs);
+    } while (any);
     for (i = left = 0; i < step_count; i++) {
         left += kept[i];
     }
@@ -206,7 +247,6 @@ static int reduce(void) {
     options.is_verbose = 1;
     printf("%lu of %lu steps are enough (%lu runs):\n", (unsigned long)left, (unsigned long)step_count, (unsigned long)runs);
     tell_end(run_forked(60));
-    free(before);
     return 1;
 }
 
