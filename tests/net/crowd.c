@@ -555,15 +555,20 @@ static double work_of(uint32_t peers) {
 }
 
 static void test_a_hundred_thousand_peers_are_served_and_cost_no_more_than_a_thousand(void **state) {
-    static const measurement_t m = {100000, 1, 20000, 5, 0, 0, 0, 0};
-    double few = work_of(1000);
-    result_t r = measure(&m);
+    static const measurement_t crowds[] = {
+        {100000, 1, 20000, 5, 0, 0, 0, 0}, {100000, 1, 2000, 4, 0, 0, 0, 0}, {100000, 1, 200000, 3, 0, 0, 0, 0}};
+    double few = work_of(1000), most = 0;
+    size_t i;
     (void)state;
-    print_result(&m, &r);
-    assert_served(&r);
-    print_message("work for each reply: %.0f with 1,000 peers, %.0f with 100,000\n", few, r.work);
+    for (i = 0; i < sizeof crowds / sizeof crowds[0]; i++) {
+        result_t r = measure(&crowds[i]);
+        print_result(&crowds[i], &r);
+        assert_served(&r);
+        most = r.work > most ? r.work : most;
+    }
+    print_message("work for each reply: %.0f with 1,000 peers, at most %.0f with 100,000\n", few, most);
     if (few == 0) skip(); /* built without what counts the library's steps */
-    assert_true(r.work <= 1.5 * few);
+    assert_true(most <= 1.5 * few);
 }
 
 /* One pass over all connections, while the network has no time to take anything. */

@@ -104,6 +104,7 @@ typedef struct side {
     uint32_t flow_messages, flow_length;
     int had_rnr, had_empty;
     uint64_t lingers_until_ns; /* closed; by the endpoint's clock */
+    uint64_t rma_ended_ns;     /* when an RMA last did, likewise */
 } side_t;
 
 typedef struct conn {
@@ -989,6 +990,9 @@ static void op_completed(const cci_event_send_t *event, uint32_t node) {
         side->messages[op->message].done = 1;
         side->messages[op->message].failed = event->status != CCI_SUCCESS;
     }
+    if (op->kind != OP_SEND) {
+        side->rma_ended_ns = node_now_ns(&nodes[node]);
+    }
     side->had_rnr |= event->status == CCI_ERR_RNR;
     net.faults[FAULT_RECV_FULL] += event->status == CCI_ERR_RNR;
     side->is_broken |= event->status == CCI_ETIMEDOUT || event->status == CCI_ERR_DISCONNECTED;
@@ -997,22 +1001,32 @@ static void op_completed(const cci_event_send_t *event, uint32_t node) {
     op_release_buffer(op);
 }
 
-/* Every operation has ended in its time: that is, since it was issued, or since the peer last took something. Where nobody notices
- * that a packet's number was changed, the peer may acknowledge what was never sent: such answers are ignored, and when the time is
- * over the last of them is waited for as long again. */
+/* An RMA before its fence has not ended: the time of what is behind begins then. */
+static int op_waits_for_fence(const op_t *op) {
+    uint32_t most = 400, earlier = op->barrier == NONE || op->kind == OP_SEND ? op->barrier : ops[op->barrier].earlier;
+    for (; earlier != NONE && most > 0; earlier = ops[earlier].earlier, most--) {
+        if (!ops[earlier].is_done) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Every operation has ended in its time: that is, since it was issued, or since the peer last took something. */
 static void check_overdue(void) {
     uint32_t i;
     for (i = 0; i < pending_count; i++) {
         const op_t *op = &ops[pending[i]];
         const node_t *node = &nodes[op->node];
         const side_t *side = &conns[op->conn].side[op->side];
-        uint64_t since_ns = op->issued_ns, most_ns = (uint64_t)op->timeout_us * 1000 * (is_strict ? 1 : 2) + 3 * SEC;
+        uint64_t since_ns = op->issued_ns, most_ns = (uint64_t)op->timeout_us * 1000 + 3 * SEC;
         if (sim.now_ns < node->paused_until_ns || (is_reliable(&conns[op->conn]) && op->timeout_us == 0)) {
             continue;
         }
         if (side->state == SIDE_OPEN && dconn_of(side)->hot != NULL) {
             const cci_rel_t *rel = &dconn_of(side)->hot->rel;
             since_ns = cci__max64(since_ns, rel->progress_ns);
+            since_ns = cci__max64(since_ns, rel->overdue_ns); /* refused: the answer to the last try is waited for as long again */
             if (!cci__list_empty(&rel->items)) { /* where connections take turns, the progress of earlier ones stands there */
                 since_ns = cci__max64(since_ns, CCI__CONTAINER(rel->items.next, const cci_rel_item_t, node)->since_ns);
             }
@@ -1021,7 +1035,8 @@ static void check_overdue(void) {
             since_ns = cci__max64(since_ns, dconn_of(side)->in.parked.first->since_ns);
         }
         since_ns = cci__max64(since_ns, cci__max64(node->awake_ns, side->lingers_until_ns));
-        REQUIRE(ORACLE_OVERDUE, node_now_ns(node) <= since_ns + most_ns,
+        since_ns = op->barrier == NONE ? since_ns : cci__max64(since_ns, side->rma_ended_ns);
+        REQUIRE(ORACLE_OVERDUE, node_now_ns(node) <= since_ns + most_ns || op_waits_for_fence(op),
                 "%s has not ended after %.3f s, its time-out is %.3f s", op_text(pending[i]),
                 (double)(node_now_ns(node) - op->issued_ns) / 1e9, op->timeout_us / 1e6);
     }
