@@ -65,6 +65,7 @@ static int setting(int fd, int level, int name, const void *value, socklen_t siz
 #define LO "[it]\ntransport = udp\ninterface = lo\n"
 
 #if CCI__UDP_LINUX
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -74,16 +75,27 @@ static int setting(int fd, int level, int name, const void *value, socklen_t siz
 
 static char config[1024], log_text[4096];
 static size_t allocated_bytes;
+static uint8_t *arena; /* where all memory is taken from, if it is to be seen what of it is touched */
+static size_t arena_used;
+#define ARENA_BYTES ((size_t)64 << 20)
 
 static void *count_bytes(void *user, size_t size) {
     (void)user;
     allocated_bytes += size;
+    if (arena != NULL) {
+        uint8_t *memory = arena + arena_used;
+        arena_used += (size + 63) / 64 * 64;
+        assert_true(arena_used <= ARENA_BYTES);
+        return memory;
+    }
     return malloc(size);
 }
 
 static void release(void *user, void *memory) {
     (void)user;
-    free(memory);
+    if (arena == NULL || (uint8_t *)memory < arena || (uint8_t *)memory >= arena + ARENA_BYTES) {
+        free(memory);
+    }
 }
 
 static void keep_log(void *user, int level, const char *text) {
@@ -405,6 +417,39 @@ static void an_endpoint_without_traffic_takes_no_more_memory_than_the_manual_say
 }
 
 #if CCI__UDP_LINUX
+/* Bytes of the arena's pages that something was written to. */
+static size_t touched_bytes(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), i, touched = 0;
+    unsigned char *there = (unsigned char *)calloc(ARENA_BYTES / page, 1);
+    assert_non_null(there);
+    assert_int_equal(mincore(arena, ARENA_BYTES, there), 0);
+    for (i = 0; i < ARENA_BYTES / page; i++) {
+        touched += (there[i] & 1) * page;
+    }
+    free(there);
+    return touched;
+}
+
+static void an_endpoint_with_defaults_touches_less_than_a_megabyte(void **state) {
+    cci_endpoint_t *endpoint;
+    cci_event_t *event;
+    size_t before, touched;
+    (void)state;
+    arena = (uint8_t *)mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(arena != MAP_FAILED);
+    arena_used = 0;
+    assert_int_equal(configured(LO, ""), CCI_SUCCESS);
+    before = touched_bytes();
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_event(endpoint, &event), CCI_EAGAIN);
+    touched = touched_bytes() - before;
+    print_message("%lu bytes of %lu\n", (unsigned long)touched, (unsigned long)arena_used);
+    end(NULL);
+    munmap(arena, ARENA_BYTES);
+    arena = NULL;
+    assert_in_range(touched, 100000, 1000000);
+}
+
 enum { BURST = 200 };
 
 /* Enough messages at once that all that the kernel offers for many is tried. */
@@ -830,6 +875,7 @@ int main(int argc, char **argv) {
         TEST(a_server_that_starts_after_clients_were_refused_is_found),
         TEST(what_hears_of_refusals_does_not_stay),
 #if CCI__UDP_LINUX
+        TEST(an_endpoint_with_defaults_touches_less_than_a_megabyte),
         TEST(what_an_older_kernel_lacks_is_done_without),
 #endif
     };

@@ -168,6 +168,34 @@ static void an_address_is_another_text_only_if_it_is_another_address(void **stat
     assert_string_equal(text, "fe80::1%4000000000");
 }
 
+/* Do two addresses count as of one network? Bytes that aren't named are those of `base`. */
+static int is_one_network(int family, uint32_t differing_byte, uint16_t other_port, uint32_t scope, uint32_t other_scope) {
+    uint8_t base[16] = {0x20, 1, 0xd, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, other[16], prefix[2][16];
+    uint32_t length;
+    cci_link_addr_t one, two;
+    memcpy(other, base, sizeof base);
+    if (differing_byte < sizeof other) other[differing_byte] ^= 1;
+    memset(&one, 0, sizeof one);
+    memset(&two, 0, sizeof two);
+    cci__udp_make_addr(&one, family, base, 4242, scope);
+    cci__udp_make_addr(&two, family, other, other_port, other_scope);
+    memset(prefix, 0, sizeof prefix);
+    length = cci__udp_prefix(NULL, &one, prefix[0]);
+    assert_in_range(length, 3, 16);
+    assert_int_equal(cci__udp_prefix(NULL, &two, prefix[1]), length);
+    return memcmp(prefix[0], prefix[1], length) == 0;
+}
+
+static void a_source_is_a_network_of_24_bits_of_ipv4_or_64_of_ipv6(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 4; i++) assert_int_equal(is_one_network(4, i, 4242, 0, 0), i >= 3);
+    for (i = 0; i < 16; i++) assert_int_equal(is_one_network(6, i, 4242, 0, 0), i >= 8);
+    assert_true(is_one_network(4, 99, 4243, 0, 0));
+    assert_true(is_one_network(6, 99, 4243, 0, 0));
+    assert_false(is_one_network(6, 99, 4242, 1, 2)); /* fe80::1 of two interfaces are two machines */
+}
+
 /* What an interface is known by when the system lists these addresses, each by its letter, and the device names one of them. */
 static char chosen(const char *listed, char named) {
     cci__udp_interface f;
@@ -257,6 +285,7 @@ int main(void) {
         cmocka_unit_test(words_are_taken_as_they_are_and_others_are_named),
         cmocka_unit_test(a_service_is_a_number_or_a_name_that_the_system_knows),
         cmocka_unit_test(an_address_is_another_text_only_if_it_is_another_address),
+        cmocka_unit_test(a_source_is_a_network_of_24_bits_of_ipv4_or_64_of_ipv6),
         cmocka_unit_test(the_address_that_the_device_names_wins_then_the_first_global_one),
 #ifdef __linux__
         cmocka_unit_test(an_address_on_the_bus_is_read_as_a_whole_or_not_at_all),

@@ -8,6 +8,11 @@ ends_counted() {
     build ends-counted tests/unit/test_ends.c -O2 "$counts" -DENDS_COUNTS_WORK && run ends-counted 20000
 }
 
+# As many connections come and go as the README says.
+ends_many() {
+    build ends-many tests/unit/test_ends.c -O2 && run ends-many 10000000
+}
+
 # Profiles of the library for small machines talk to the full one, and to each other: small.c.
 small_profiles() {
     flags='-g1 -O1'
@@ -39,5 +44,6 @@ unit_steps() {
     unit_tests unit
     step test_fork-raced raced test_fork tests/unit/test_fork.c
     step ends-counted ends_counted
+    step ends-many ends_many
     step small-profiles small_profiles
 }

@@ -4,7 +4,7 @@
  * A client and a server on the simulated network, with 1 ms each way. What they send passes through route(), which counts
  * the packets by type, notes when each CLOSE left, and loses those of a type that the test names.
  *
- *     test_ends [CYCLES]     so many connections come and go in the last test; the figure of the README took 10,000,000
+ *     test_ends [CYCLES]     so many connections come and go in the last test; 10,000,000 in the step ends-many
  */
 #define _GNU_SOURCE 1
 #include <setjmp.h>
@@ -772,6 +772,8 @@ static void a_full_table_is_busy_until_a_connection_ends_and_then_takes_who_wait
     run_for(3500 * MS);
     assert_int_equal(used(server), used_before);
     assert_int_equal(seen.refused, 1); /* its time is over */
+    assert_in_range(of_type[CCI__PKT_BUSY], 3, of_type[CCI__PKT_REQUEST]); /* each time at once, and the client asks again */
+    assert_int_equal(warnings, 2); /* the server's and, at the end, the client's */
     start_connect(CCI_CONN_ATTR_RO);
     run_for(1500 * MS);
     assert_int_equal(cci_disconnect(of_server[0]), CCI_SUCCESS);
@@ -779,6 +781,33 @@ static void a_full_table_is_busy_until_a_connection_ends_and_then_takes_who_wait
     assert_int_equal(used(server), used_before);
     assert_int_equal(seen.connected, used_before + 1);
     free(uri);
+}
+
+/* The server's program takes no event. */
+static void run_without_server(uint64_t time_ns) {
+    uint64_t until_ns = sim.now_ns + time_ns;
+    while (sim.now_ns < until_ns) {
+        let_server_work(MS);
+        serve(client);
+    }
+}
+
+static void a_full_backlog_is_busy_and_its_log_says_so_now_and_then(void **state) {
+    uint32_t backlog = 2, busy;
+    int i;
+    (void)state;
+    assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_BACKLOG, &backlog), CCI_SUCCESS);
+    for (i = 0; i < 5; i++) start_connect(CCI_CONN_ATTR_RO);
+    run_without_server(3 * ROUND_TRIP_NS);
+    assert_int_equal(of_type[CCI__PKT_BUSY], 3); /* at once: none of them has asked again */
+    assert_int_equal(warnings, 1);
+    run_without_server(9000 * MS);
+    busy = of_type[CCI__PKT_BUSY];
+    assert_true(busy >= 12 && warnings == 1);
+    run_without_server(4000 * MS);
+    assert_int_equal(warnings, 2);
+    assert_true(of_type[CCI__PKT_BUSY] > busy);
+    assert_int_equal(seen.refused + seen.connected, 0);
 }
 
 /* The server asks no silent peer of its own accord, but here somebody waits for its place. */
@@ -943,6 +972,7 @@ int main(int argc, char **argv) {
         TEST(without_probes_an_idle_connection_sends_nothing),
         TEST(a_server_without_memory_says_that_it_is_busy_and_its_log_says_why),
         TEST(a_full_table_is_busy_until_a_connection_ends_and_then_takes_who_waits),
+        TEST(a_full_backlog_is_busy_and_its_log_says_so_now_and_then),
         TEST(a_full_table_gives_up_who_does_not_answer_and_keeps_who_does),
         TEST(one_network_leaves_others_a_part_of_the_table),
         TEST(clients_that_never_confirm_do_not_keep_their_network_from_being_heard),
