@@ -43,6 +43,7 @@ typedef struct client_board {
     uint64_t refused;                     /* calls that got CCI_ENOBUFS                           */
     uint64_t late;                        /* replies before which all others had two on the average */
     uint32_t least, most;                 /* round trips of one connection, written at the end    */
+    double jain;                          /* Jain's index of all connections' round trips         */
     uint64_t up, down;                    /* datagrams that the relay has carried                 */
     pid_t pid;
 } client_board_t;
@@ -296,8 +297,14 @@ static void begin_talk(void) {
 }
 
 static void end_talk(void) {
+    double sum = 0, squares = 0;
     uint32_t i;
     self->least = UINT32_MAX;
+    for (i = 0; i < self->count; i++) {
+        sum += peers[i].replies;
+        squares += (double)peers[i].replies * peers[i].replies;
+    }
+    self->jain = sum * sum / (squares * self->count);
     self->most = 0;
     for (i = 0; i < self->count; i++) {
         self->least = peers[i].replies < self->least ? peers[i].replies : self->least;
@@ -472,10 +479,17 @@ static void assert_few_are_late(const client_board_t *client) {
     assert_true(relay.is_narrow || client->late <= client->replies / (is_quick ? 100 : 10));
 }
 
-static void test_each_of_3000_connections_gets_its_part(void **state) {
-    client_board_t *client = start_client(0, 3000, 0);
+/* One crowd after the other; those before stay connected. */
+static void test_each_of_up_to_10000_connections_gets_its_part(void **state) {
+    static const uint32_t counts[] = {1000, 1500, 3000, 10000};
+    int i;
     (void)state;
-    talk_until_all_have(client, 20);
+    for (i = 0; i < 4; i++) {
+        client_board_t *client = start_client(i, counts[i], 0);
+        talk_until_all_have(client, 20);
+        print_message("Jain's index %.4f\n", client->jain);
+        assert_true(relay.is_narrow || client->jain >= 0.95);
+    }
 }
 
 static void test_half_of_10000_peers_fall_silent_and_come_back(void **state) {
@@ -557,7 +571,7 @@ static int print_table(double seconds) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_each_of_3000_connections_gets_its_part, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(test_each_of_up_to_10000_connections_gets_its_part, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(test_half_of_10000_peers_fall_silent_and_come_back, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(test_1500_connections_are_killed_and_a_new_peer_is_served, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(test_2000_peers_that_never_acknowledge_do_not_disturb_another, open_stage, close_stage),
