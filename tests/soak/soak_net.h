@@ -58,6 +58,8 @@
     X(HOARDED, "events kept")                                                                                         \
     X(RECREATED, "endpoints made again")                                                                              \
     X(KILLED, "of them without a goodbye")                                                                            \
+    X(CLOSE, "goodbyes of connections lost")                                                                          \
+    X(HALF_OPEN, "connections ended whose peers said nothing more")                                                   \
     X(ALLOCATION, "allocations that failed")                                                                          \
     X(FORKED, "forks")                                                                                                \
     X(FORKED_INSIDE, "forks inside a call of the library")                                                            \
@@ -256,6 +258,7 @@ static void net_carry(uint32_t from, uint32_t to, const sim_datagram_t *original
         sim_make_address(&datagram->to, 1, net.number[to]);
     }
     if (net_is_lost(path, datagram->length)) {
+        net.faults[FAULT_CLOSE] += datagram->length > 1 && datagram->bytes[1] == CCI__PKT_CLOSE;
         free(datagram);
         return;
     }

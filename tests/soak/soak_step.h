@@ -449,6 +449,7 @@ static void on_end(const cci_event_disconnect_t *event) {
     REQUIRE(ORACLE_CALL, !side->has_ended, "a connection ended twice");
     REQUIRE(ORACLE_CALL, side->open_ops == 0, "a connection ended before %u operations", side->open_ops);
     side->has_ended = 1;
+    net.faults[FAULT_HALF_OPEN] += event->status == CCI_ETIMEDOUT;
     close_later((uint32_t)(context / 2), (uint32_t)(context % 2));
 }
 
