@@ -37,7 +37,7 @@
 /* ---- counting, thread by thread --------------------------------------------------------------------------------------- */
 
 typedef struct counts {
-    uint64_t sleeps, timers, flags, looks;
+    uint64_t sleeps, timers, flags, looks, sends, receives;
 } counts_t;
 
 static __thread counts_t counts;
@@ -62,6 +62,40 @@ static int counted_epoll_wait(int set, struct epoll_event *events, int count, in
     return epoll_wait(set, events, count, timeout);
 }
 
+static ssize_t counted_sendmsg(int fd, const struct msghdr *message, int flags) {
+    counts.sends++;
+    return sendmsg(fd, message, flags);
+}
+
+static ssize_t counted_recvmsg(int fd, struct msghdr *message, int flags) {
+    counts.receives++;
+    return recvmsg(fd, message, flags);
+}
+
+static ssize_t counted_sendto(int fd, const void *data, size_t length, int flags, const struct sockaddr *to, socklen_t size) {
+    counts.sends++;
+    return sendto(fd, data, length, flags, to, size);
+}
+
+static ssize_t counted_recvfrom(int fd, void *data, size_t length, int flags, struct sockaddr *from, socklen_t *size) {
+    counts.receives++;
+    return recvfrom(fd, data, length, flags, from, size);
+}
+
+/* The library calls those for many messages by their numbers, since older C libraries lack them. */
+static long counted_syscall(long number, long fd, void *messages, long count, long flags, void *patience) {
+    counts.sends += number == SYS_sendmmsg;
+    counts.receives += number == SYS_recvmmsg;
+    return syscall(number, fd, messages, count, flags, patience);
+}
+#define SYSCALL_OF(number, fd, messages, count, flags, patience, ...) \
+    counted_syscall(number, (long)(fd), (void *)(uintptr_t)(messages), (long)(count), (long)(flags), (void *)(uintptr_t)(patience))
+
+#define sendto counted_sendto
+#define recvfrom counted_recvfrom
+#define sendmsg counted_sendmsg
+#define recvmsg counted_recvmsg
+#define syscall(...) SYSCALL_OF(__VA_ARGS__, 0, 0, 0, 0, 0)
 #define timerfd_settime counted_settime
 #define write counted_write
 #define read counted_read
@@ -74,6 +108,11 @@ static int counted_epoll_wait(int set, struct epoll_event *events, int count, in
 #undef write
 #undef read
 #undef epoll_wait
+#undef syscall
+#undef recvmsg
+#undef sendmsg
+#undef recvfrom
+#undef sendto
 
 /* ---- a client and a server -------------------------------------------------------------------------------------------------- */
 
@@ -166,10 +205,13 @@ static void *serve(void *argument) {
 }
 
 static void assert_few_calls(const char *who, const counts_t *of, uint32_t messages) {
-    print_message("%s: %u messages, %u sleeps; timer %u, flag %u, looks %u\n", who, (unsigned)messages, (unsigned)of->sleeps,
-                  (unsigned)of->timers, (unsigned)of->flags, (unsigned)of->looks);
+    print_message("%s: %u messages, %u sleeps; timer %u, flag %u, looks %u, sends %u, receives %u\n", who, (unsigned)messages,
+                  (unsigned)of->sleeps, (unsigned)of->timers, (unsigned)of->flags, (unsigned)of->looks, (unsigned)of->sends,
+                  (unsigned)of->receives);
     assert_true(of->timers <= of->sleeps + 2);
     assert_true(of->flags <= 2 * of->sleeps + 4);
+    assert_in_range(of->sends, 10, messages + messages / 4 + 1000); /* one each, and some that are repeated */
+    assert_in_range(of->receives, 10, 2 * of->sleeps + messages + 1000);
     if (!takes_one) assert_true(of->sleeps <= 4 * (uint64_t)messages + 1000); /* some end because a peer repeats itself */
 }
 
