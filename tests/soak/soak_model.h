@@ -824,8 +824,20 @@ static int op_has_begun(const op_t *op) {
     return 0;
 }
 
+/* A silent message may have been given up because its receiver had no buffers (few, and others' messages in them that have not
+ * all come) until its time-out: no event says so when all that shared its fate was silent. */
+static int is_given_up_silently(const op_t *op, const side_t *to) {
+    const node_t *node = &nodes[to->node];
+    return op->timeout_us != 0 && node->endpoint != NULL && dgram_of(node)->pool.packets_refused > 0 &&
+           node_now_ns(&nodes[op->node]) >= op->issued_ns + (uint64_t)op->timeout_us * 1000;
+}
+
 /* What a fence waits for is over, or nobody can tell. */
 static int is_over(const op_t *before) {
+    const side_t *to = &conns[before->conn].side[!before->side];
+    if ((before->flags & CCI_FLAG_SILENT) && before->message != NONE && is_given_up_silently(before, to)) {
+        return 1;
+    }
     return !is_strict || before->is_done || before->must_be_refused || op_may_be_refused(before) || op_is_placed(before) ||
            (before->kind == OP_ATOMIC && (before->flags & CCI_FLAG_SILENT)) || op_is_posted(before) || op_has_turn_to_wait(before) ||
            conns[before->conn].side[before->side].had_rnr;
@@ -1053,14 +1065,6 @@ static void check_message_of_rma(const message_t *message) {
     REQUIRE(ORACLE_MEMORY, !op->must_be_refused, "the message of a refused %s was delivered", op_text(message->op));
     REQUIRE(ORACLE_MEMORY, op->is_done || op_may_be_refused(op) || op_is_placed(op),
             "the message of a %s came before its bytes", op_text(message->op));
-}
-
-/* A silent message may have been given up because its receiver had no buffers (few, and others' messages in them that have not
- * all come) until its time-out: no event says so when all that shared its fate was silent. */
-static int is_given_up_silently(const op_t *op, const side_t *to) {
-    const node_t *node = &nodes[to->node];
-    return op->timeout_us != 0 && node->endpoint != NULL && dgram_of(node)->pool.packets_refused > 0 &&
-           node_now_ns(&nodes[op->node]) >= op->issued_ns + (uint64_t)op->timeout_us * 1000;
 }
 
 /* May a message never come of which nothing was said? */
