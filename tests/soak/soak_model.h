@@ -832,15 +832,27 @@ static int is_given_up_silently(const op_t *op, const side_t *to) {
            node_now_ns(&nodes[op->node]) >= op->issued_ns + (uint64_t)op->timeout_us * 1000;
 }
 
+/* The same of an RMA, which travels like a message if it is short; on an ordered connection it ends with a message before it. */
+static int ended_silently(const op_t *op) {
+    const side_t *from = &conns[op->conn].side[op->side], *to = &conns[op->conn].side[!op->side];
+    uint32_t i;
+    if (!(op->flags & CCI_FLAG_SILENT)) {
+        return 0;
+    }
+    for (i = 0; i < from->message_count && conns[op->conn].attribute == CCI_CONN_ATTR_RO; i++) {
+        const op_t *before = &ops[from->messages[i].op];
+        if (before < op && (before->flags & CCI_FLAG_SILENT) && is_given_up_silently(before, to)) {
+            return 1;
+        }
+    }
+    return is_given_up_silently(op, to);
+}
+
 /* What a fence waits for is over, or nobody can tell. */
 static int is_over(const op_t *before) {
-    const side_t *to = &conns[before->conn].side[!before->side];
-    if ((before->flags & CCI_FLAG_SILENT) && before->message != NONE && is_given_up_silently(before, to)) {
-        return 1;
-    }
     return !is_strict || before->is_done || before->must_be_refused || op_may_be_refused(before) || op_is_placed(before) ||
            (before->kind == OP_ATOMIC && (before->flags & CCI_FLAG_SILENT)) || op_is_posted(before) || op_has_turn_to_wait(before) ||
-           conns[before->conn].side[before->side].had_rnr;
+           conns[before->conn].side[before->side].had_rnr || ended_silently(before);
 }
 
 /* Everything up to an RMA is over when something behind a fence has happened. */
