@@ -8044,7 +8044,9 @@ static void cci__rel_taken_behind(cci_rel_t *rel, uint64_t from, uint64_t expect
         int is_rma = (item->flags & CCI__ITEM_RMA) != 0;
         node = node->prev;
         if (item->first + item->count <= from && item->kind != CCI__ITEM_EXTERN) return;
-        if (item->first + item->count <= expected && cci__rel_has_all(rel, item, now_ns) && is_rma)
+        if (!rel->ordered && item->first < expected && item->first + item->count > expected)
+            cci__rel_complete_first(rel, item);
+        else if (item->first + item->count <= expected && cci__rel_has_all(rel, item, now_ns) && is_rma)
             node = rel->items.prev; /* with the end of a fence others may have come to theirs */
     }
 }
@@ -8077,13 +8079,13 @@ static void cci__rel_complete_named(cci_rel_t *rel, cci_rel_item_t *item, const 
 
 /* Unordered, a TAKEN that is sound: what it names has been delivered. */
 static void cci__rel_input_taken(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
-    uint64_t base = cci__expand32(cci__load32(frame + 4), rel->next_sequence), lo, hi;
+    uint64_t base = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
     cci_list_t *node = rel->items.next;
     uint32_t i = 0;
     while (node != &rel->items && i < frame[1]) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
-        lo = base + cci__load16(frame + 8 + 4 * i);
-        hi = base + cci__load16(frame + 10 + 4 * i);
+        uint64_t lo = base + cci__load16(frame + 8 + 4 * i), hi = base + cci__load16(frame + 10 + 4 * i);
+        int is_rma = (item->flags & CCI__ITEM_RMA) != 0;
         if (hi > rel->next_sequence) return;
         if (hi <= item->first) {
             i++;
@@ -8092,11 +8094,9 @@ static void cci__rel_input_taken(cci_rel_t *rel, const uint8_t *frame, uint64_t 
         node = node->next;
         if (item->first < lo || item->first + item->count > hi) {
             cci__rel_complete_named(rel, item, frame, i, base);
-        } else if ((item->flags & CCI__ITEM_RMA) != 0 && cci__rel_has_all(rel, item, now_ns)) {
+        } else if (cci__rel_has_all(rel, item, now_ns) && is_rma) {
             node = rel->items.next; /* others may have come to their end with it */
             i = 0;
-        } else {
-            (void)cci__rel_has_all(rel, item, now_ns);
         }
     }
 }

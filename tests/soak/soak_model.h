@@ -1036,6 +1036,13 @@ static int op_waits_for_fence(const op_t *op) {
     return 0;
 }
 
+/* The next part of a list waits for its connection's turn at the memory: its time begins then. */
+static int op_waits_for_turn(const op_t *op) {
+    const side_t *side = &conns[op->conn].side[op->side];
+    const cci__rmav_t *list = op->pieces == NULL || side->state != SIDE_OPEN ? NULL : op_list(op);
+    return list != NULL && list->is_stuck && (dconn_of(side)->conn.flags & CCI__CONN_WAITING);
+}
+
 /* Every operation has ended in its time: that is, since it was issued, or since the peer last took something. */
 static void check_overdue(void) {
     uint32_t i;
@@ -1060,7 +1067,7 @@ static void check_overdue(void) {
         }
         since_ns = cci__max64(since_ns, cci__max64(node->awake_ns, side->lingers_until_ns));
         since_ns = op->barrier == NONE ? since_ns : cci__max64(since_ns, side->rma_ended_ns);
-        REQUIRE(ORACLE_OVERDUE, node_now_ns(node) <= since_ns + most_ns || op_waits_for_fence(op),
+        REQUIRE(ORACLE_OVERDUE, node_now_ns(node) <= since_ns + most_ns || op_waits_for_fence(op) || op_waits_for_turn(op),
                 "%s has not ended after %.3f s, its time-out is %.3f s", op_text(pending[i]),
                 (double)(node_now_ns(node) - op->issued_ns) / 1e9, op->timeout_us / 1e6);
     }

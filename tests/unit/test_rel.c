@@ -1052,6 +1052,31 @@ static void test_half_a_run_behind_a_read_completes_before_its_answer(void **sta
     world_end(w);
 }
 
+/* Where nothing waits for the read, the first message is complete when the answer comes, also if its packet has been repeated
+ * meanwhile, and the peer's word that it has taken all up to there is all that tells of it. */
+static void test_unordered_half_a_run_behind_a_read_completes_before_its_answer(void **state) {
+    world_t *w = world_new(567, CCI_CONN_ATTR_RU, 1200);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    cci_rel_item_t *item = send_half_a_run_behind_a_read(w, s->rel.timeout_us);
+    (void)state;
+    w->down = 1;
+    run_for(w, 2000 * MS);
+    assert_int_equal(s->completed, 0);
+    w->down = 0;
+    send_sure(peer, 70);
+    side_output(peer);
+    w->now_ns += w->delay_ns;
+    arrivals(w);
+    assert_int_equal(s->delivered_count, 1);
+    assert_int_equal(s->completed, 1);
+    cci_rel_extern_done(&s->rel, item, CCI_SUCCESS);
+    assert_true(run_until_idle(w, 1000 * MS));
+    assert_int_equal(s->completed, 3);
+    assert_all_well(s);
+    assert_all_well(peer);
+    world_end(w);
+}
+
 /* A message may answer one of whose arrival the peer has not heard: it says so even if others had the memory meanwhile. */
 static void test_an_answer_that_was_parked_still_acknowledges(void **state) {
     world_t *w = world_new(562, CCI_CONN_ATTR_RO, 1200);
@@ -2951,6 +2976,7 @@ int main(void) {
         cmocka_unit_test(test_an_operation_of_another_layer_keeps_its_place),
         cmocka_unit_test(test_a_connection_whose_messages_wait_for_a_read_is_not_parked),
         cmocka_unit_test(test_half_a_run_behind_a_read_completes_before_its_answer),
+        cmocka_unit_test(test_unordered_half_a_run_behind_a_read_completes_before_its_answer),
         cmocka_unit_test(test_an_answer_that_was_parked_still_acknowledges),
         cmocka_unit_test(test_a_refused_small_write_fails_with_its_message_alone),
         cmocka_unit_test(test_a_refused_long_write_fails_with_its_message_alone),
