@@ -8,6 +8,13 @@ ends_counted() {
     build ends-counted tests/unit/test_ends.c -O2 "$counts" -DENDS_COUNTS_WORK && run ends-counted 20000
 }
 
+# A fork at one in four of all steps of getting acquainted, other ones each time.
+test_fork_stepped() {
+    counts=$(counting)
+    [ -n "$counts" ] || { skip "$cc does not count steps" && return; }
+    build test_fork-stepped tests/unit/test_fork.c -O1 "$counts" -DFORK_AT_EACH_STEP && run test_fork-stepped 'forks_at_each_step*' 4
+}
+
 # As many connections come and go as the README says.
 ends_many() {
     build ends-many tests/unit/test_ends.c -O2 && run ends-many 10000000
@@ -43,6 +50,7 @@ small_profiles() {
 unit_steps() {
     unit_tests unit
     step test_fork-raced raced test_fork tests/unit/test_fork.c
+    step test_fork-stepped test_fork_stepped
     step ends-counted ends_counted
     step ends-many ends_many
     step small-profiles small_profiles

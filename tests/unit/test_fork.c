@@ -5,6 +5,8 @@
  * forks at random moments. What is sealed and what is sent is written down in memory that parent and children share: a nonce
  * that comes twice, or a datagram from a child, would be found there. Children try everything with what they inherited, then
  * begin anew.
+ *
+ *     test_fork [TEST [N]]     that test alone; where it forks at each step of the library, at one in N
  */
 #define _GNU_SOURCE 1
 #include <setjmp.h>
@@ -337,6 +339,7 @@ static void be_the_child(unsigned kind) {
 /* ---- the parent ------------------------------------------------------------------------------------------------------- */
 
 static unsigned chance = 1;
+static uint32_t stride = 1; /* of the steps at which it forks, one in so many */
 
 static unsigned random_below(unsigned limit) {
     chance = chance * 1103515245u + 12345u;
@@ -470,6 +473,114 @@ static void forks_while_endpoints_come_and_go(void **state) {
     assert_int_equal(noted->sent_by_child, 0);
 }
 
+#ifdef FORK_AT_EACH_STEP
+/* Another thread gets acquainted again and again: connects, sends, gets the answer, and closes. Each time it stops one step later, in
+ * whatever function that is, and there the first thread forks. */
+#ifdef __clang__
+#define UNCOUNTED __attribute__((no_sanitize("coverage")))
+#else
+#define UNCOUNTED __attribute__((no_sanitize_coverage))
+#endif
+static __thread uint32_t steps_left; /* until the thread stops; 0: it does not */
+static int is_stopped, may_begin, has_ended;
+static uint32_t stop_after;
+
+void __sanitizer_cov_trace_pc(void);
+UNCOUNTED void __sanitizer_cov_trace_pc(void) {
+    if (steps_left == 0 || --steps_left > 0) return;
+    __atomic_store_n(&is_stopped, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&is_stopped, __ATOMIC_SEQ_CST)) (void)sched_yield();
+}
+
+/* Both endpoints' events, until the client has one, whose connection is returned, or the server's connection has ended. */
+static cci_connection_t *serve_both(void) {
+    cci_connection_t *of_event = NULL;
+    cci_event_t *event;
+    while (of_event == NULL) {
+        if (cci_get_event(server, &event) == CCI_SUCCESS) {
+            if (event->type == CCI_EVENT_DISCONNECT) of_event = event->disconnect.connection;
+            serve_one(server, event);
+        }
+        if (cci_get_event(client, &event) == CCI_SUCCESS) {
+            of_event = event->type == CCI_EVENT_CONNECT ? event->connect.connection : event->recv.connection;
+            (void)cci_return_event(event);
+        }
+    }
+    return of_event;
+}
+
+static void *get_acquainted(void *argument) {
+    cci_connection_t *made;
+    char *uri;
+    (void)argument;
+    if (cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri) != CCI_SUCCESS) return NULL;
+    while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
+        if (!__atomic_exchange_n(&may_begin, 0, __ATOMIC_SEQ_CST)) {
+            (void)sched_yield();
+            continue;
+        }
+        steps_left = stop_after;
+        if (cci_connect(client, uri, "hello", 5, CCI_CONN_ATTR_RO, NULL, 0, NULL) != CCI_SUCCESS) broken = 5;
+        made = serve_both();
+        if (cci_send(made, "hello", 5, NULL, CCI_FLAG_SILENT) != CCI_SUCCESS) broken = 6;
+        if (serve_both() != made || cci_disconnect(made) != CCI_SUCCESS) broken = 7;
+        if (cci_disconnect(serve_both()) != CCI_SUCCESS) broken = 8;
+        steps_left = 0;
+        __atomic_store_n(&has_ended, 1, __ATOMIC_SEQ_CST);
+    }
+    free(uri);
+    return NULL;
+}
+
+static void be_the_child_of_a_step(uint32_t step) {
+    cci_event_t *event;
+    alarm(120);
+    if (step / 4 % 8 == 0) try_everything();
+    MUST(cci_send(connection, "never", 5, NULL, 0) == CCI_ERR_DEVICE_DEAD);
+    MUST(cci_get_event(client, &event) == CCI_ERR_DEVICE_DEAD);
+    MUST(cci_get_event(server, &event) == CCI_ERR_DEVICE_DEAD);
+    MUST(cci_destroy_endpoint(client) == CCI_SUCCESS && cci_destroy_endpoint(server) == CCI_SUCCESS);
+    if (step / 4 % 8 == 1) begin_anew();
+    _exit(0);
+}
+
+static void forks_at_each_step_repeat_no_nonce_and_send_nothing(void **state) {
+    uint32_t mask = 1u << CCI_EVENT_DISCONNECT, step;
+    pthread_t thread;
+    (void)state;
+    transport_name = "udp";
+    is_sealed = 1;
+    assert_true(begin_library());
+    assert_true(connect_two(NULL));
+    assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(pthread_create(&thread, NULL, get_acquainted, NULL), 0);
+    for (step = 1 + (uint32_t)parent % stride;; step += stride) { /* other ones each time */
+        int status = 0;
+        pid_t pid;
+        stop_after = step;
+        __atomic_store_n(&has_ended, 0, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&may_begin, 1, __ATOMIC_SEQ_CST);
+        while (!__atomic_load_n(&is_stopped, __ATOMIC_SEQ_CST) && !__atomic_load_n(&has_ended, __ATOMIC_SEQ_CST)) (void)sched_yield();
+        if (!__atomic_load_n(&is_stopped, __ATOMIC_SEQ_CST)) break; /* it had fewer steps */
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) be_the_child_of_a_step(step);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (status != 0) fail_msg("the child of step %u ended with %x", (unsigned)step, (unsigned)status);
+        __atomic_store_n(&is_stopped, 0, __ATOMIC_SEQ_CST);
+        while (!__atomic_load_n(&has_ended, __ATOMIC_SEQ_CST)) (void)sched_yield();
+    }
+    __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    print_message("forks at one in %u of %u steps; %u sealed, %u sent\n", (unsigned)stride, (unsigned)step, (unsigned)noted->sealed,
+                  (unsigned)noted->sent);
+    assert_true(step > 1000);
+    assert_int_equal(broken, 0);
+    assert_int_equal(noted->repeated, 0);
+    assert_int_equal(noted->sent_by_child, 0);
+}
+#endif
+
 /* A child that lives on holds none of the parent's ports, and none of its sockets in an epoll set. */
 static void a_child_that_stays_holds_nothing_of_its_parents(void **state) {
     const struct timeval patience = {60, 0};
@@ -595,8 +706,11 @@ static void a_daemon_that_forks_before_cci_init_works(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
+#ifdef FORK_AT_EACH_STEP
+        TEST(forks_at_each_step_repeat_no_nonce_and_send_nothing),
+#endif
         TEST(a_daemon_that_forks_before_cci_init_works),
         TEST(a_child_that_stays_holds_nothing_of_its_parents),
         TEST(a_child_has_neither_the_name_nor_the_send_descriptor_over_udp),
@@ -607,5 +721,7 @@ int main(void) {
         TEST(forks_under_traffic_over_sisci),
         TEST(forks_while_endpoints_come_and_go),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    if (argc > 2) stride = (uint32_t)strtoul(argv[2], NULL, 10);
     return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
 }
