@@ -535,12 +535,12 @@ static void *get_acquainted(void *argument) {
 static void be_the_child_of_a_step(uint32_t step) {
     cci_event_t *event;
     alarm(120);
-    if (step / 4 % 8 == 0) try_everything();
+    if (step / 4 % 32 == 0) try_everything();
     MUST(cci_send(connection, "never", 5, NULL, 0) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_get_event(client, &event) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_get_event(server, &event) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_destroy_endpoint(client) == CCI_SUCCESS && cci_destroy_endpoint(server) == CCI_SUCCESS);
-    if (step / 4 % 8 == 1) begin_anew();
+    if (step / 4 % 32 == 1) begin_anew();
     _exit(0);
 }
 
