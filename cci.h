@@ -6939,8 +6939,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     rel->record_count++;
     sent->item = item;
     sent->number = UINT64_MAX; /* until it is sent */
-    sent->offset = 0;
-    sent->length = sent->size = sent->fragment = 0;
+    sent->offset = sent->length = sent->size = sent->fragment = 0;
     sent->is_fragment = sent->is_probe = sent->in_flight = sent->is_refused = 0;
     sent->is_doubted = CCI__REL_FATES && item && (item->flags & CCI__ITEM_DOUBTED);
     if (CCI__REL_FATES) sent->before = (uint16_t)(rel->next_number - 1);
@@ -7423,9 +7422,8 @@ static cci_rel_item_t *cci__rel_next_item(const cci_rel_t *rel) {
     cci_rel_item_t *run = NULL, *bulk = NULL, *held;
     if (!cci__list_empty(&rel->runs)) run = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     if (!cci__list_empty(&rel->bulks)) bulk = CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue);
-    if (rel->ordered && bulk && run && bulk->first < run->first && !(run->flags & CCI__ITEM_VOID))
-        run = NULL; /* what comes later would only wait at the receiver */
-    if (!run) run = bulk;
+    if (!run || ((rel->ordered | rel->rnr) && bulk && bulk->first < run->first && !(run->flags & CCI__ITEM_VOID)))
+        run = bulk; /* what comes later would only wait at the receiver, or be refused */
     if (rel->ordered && run && !cci__list_empty(&rel->held)) {
         held = CCI__CONTAINER(rel->held.next, cci_rel_item_t, queue);
         if (held->first < run->first) return NULL;
@@ -7631,9 +7629,7 @@ static CCI__RARE int cci__rel_output_marks(cci_rel_t *rel, cci_rel_packet_t *pac
     uint8_t *at;
     cci_rel_open_packet(rel, packet, CCI__REL_MARKS_SIZE, now_ns);
     at = packet->head + packet->head_length;
-    memset(at, 0, 4);
-    at[0] = CCI__FRAME_MARKS;
-    cci__store32(at + 4, came[2]);
+    cci__rel_frame(at, CCI__FRAME_MARKS, 0, 0, came[2]);
     cci__store32(at + 8, came[1]);
     cci__store32(at + 12, came[3]);
     packet->head_length += CCI__REL_MARKS_SIZE;
@@ -7645,6 +7641,7 @@ static CCI__RARE int cci__rel_output_marks(cci_rel_t *rel, cci_rel_packet_t *pac
 /* Makes the next packet. `idle`: nothing else is going on, so what was kept back for company may go. Returns 1 and the
  * packet, or 0 if there is nothing to send or it must wait. */
 CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
+    cci_rel_sent_t *sent;
     rel->burst = NULL;
     CCI__REL_ECN(
         if (CCI__UNLIKELY(rel->owes_marks) && rel->ack_count > 0) return cci__rel_output_marks(rel, packet, now_ns);)
@@ -7656,17 +7653,13 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
     } else if (cci__rel_output_paced(rel, packet, idle, now_ns)) {
         return 1;
     }
-    if (rel->ping) {
-        cci_rel_sent_t *sent = cci__rel_new_record(rel, NULL);
-        if (sent) {
-            rel->ping = 0;
-            cci_rel_open_packet(rel, packet, 8, now_ns);
-            memset(packet->head + packet->head_length, 0, 8);
-            packet->head[packet->head_length] = CCI__FRAME_PING;
-            packet->head_length += 8;
-            cci__rel_track(rel, packet, sent, now_ns);
-            return 1;
-        }
+    if (rel->ping && (sent = cci__rel_new_record(rel, NULL)) != NULL) {
+        rel->ping = 0;
+        cci_rel_open_packet(rel, packet, 8, now_ns);
+        cci__rel_frame(packet->head + packet->head_length, CCI__FRAME_PING, 0, 0, 0);
+        packet->head_length += 8;
+        cci__rel_track(rel, packet, sent, now_ns);
+        return 1;
     }
     if (rel->nack_count > 0 || cci__rel_ack_is_due(rel, idle, now_ns)) {
         cci_rel_open_packet(rel, packet, 0, now_ns);
@@ -7762,8 +7755,7 @@ static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) 
     if (CCI__LIKELY(!rel->rnr)) return;
     if (CCI__REL_FATES && rel->overdue_ns) rel->expire_ns = 0; /* no time-out is over any more */
     if (cci__rel_is_long_write(rel, item) && rel->rnr_sequence - (uint32_t)item->first >= item->count) return;
-    rel->rnr = 0;
-    rel->rnr_delay_ns = 0;
+    rel->rnr_delay_ns = rel->rnr = 0;
     rel->rnr_until_ns = 0;
 }
 
@@ -8044,7 +8036,7 @@ static void cci__rel_taken_behind(cci_rel_t *rel, uint64_t from, uint64_t expect
         int is_rma = (item->flags & CCI__ITEM_RMA) != 0;
         node = node->prev;
         if (item->first + item->count <= from && item->kind != CCI__ITEM_EXTERN) return;
-        if (!rel->ordered && item->first < expected && item->first + item->count > expected)
+        if (!rel->ordered && item->first + item->count > expected)
             cci__rel_complete_first(rel, item);
         else if (item->first + item->count <= expected && cci__rel_has_all(rel, item, now_ns) && is_rma)
             node = rel->items.prev; /* with the end of a fence others may have come to theirs */
