@@ -5399,7 +5399,8 @@ extern "C" {
 #define CCI__REL_SEQUENCES 112u /* of sequence numbers, unordered: as many packets as are repeated at once */
 #define CCI__REL_UNTOLD 16u     /* of those among them that a TAKEN of ours names */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
-#define CCI__REL_FATES 1        /* where messages are refused: is it known of each packet whether it was taken? */
+#define CCI__REL_FATES                                                                                                 \
+    1 /* where messages are refused: is it known of each packet whether it was taken, and since when? */
 #endif
 #define CCI__REL_TAKEN_RANGES 16u  /* in a TAKEN of a peer's at most */
 #define CCI__REL_FEW_NUMBERS 1u    /* the ranges that there is space for before the pool is asked: of packet numbers */
@@ -5726,6 +5727,7 @@ struct cci_rel {
     uint64_t pace_ns;
     cci_rel_item_t *burst;   /* after a packet: what goes on in the next one, if nothing else comes first */
     uint64_t rnr_until_ns;   /* no message leaves before */
+    uint64_t rnr_since_ns;   /* since then the peer has taken no message */
     uint32_t rnr_sequence;   /* low bits */
     uint32_t refused_number; /* receiving, low bits: packets below bring nothing any more; 0: none was refused */
     uint64_t overdue_ns;     /* since when a time-out waits for the answer to the last try; 0: none does */
@@ -8271,6 +8273,7 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refus
     cci_list_t *node, *next;
     int is_newer = 0, was_refused = rel->rnr;
     cci__rel_note(rel, CCI_REL_NOT_READY);
+    if (CCI__REL_FATES && !was_refused) rel->rnr_since_ns = now_ns;
     rel->rnr = 1;
     rel->rnr_sequence = (uint32_t)sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
@@ -9303,13 +9306,16 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
 
 /* When the time-out of an item is over, CCI__NEVER if it has none (any more). */
 static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t *item) {
-    uint64_t most_ns = (uint64_t)item->timeout_us * 1000;
+    uint64_t most_ns = (uint64_t)item->timeout_us * 1000, progress_ns = rel->progress_ns;
     if (!item->timeout_us || (item->flags & CCI__ITEM_DONE)) return CCI__NEVER;
     if ((item->flags & CCI__ITEM_VOID) && (!item->ops || item->status == CCI_ERR_RNR))
         /* its status has been told, or waits for its turn: as long again, or some tries, until the peer hears of it */
         most_ns += cci__max64(most_ns, 20 * cci_rel_answer_ns(rel));
-    /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more. */
-    return cci__max64(item->since_ns, rel->progress_ns) + most_ns;
+    /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more, or no
+     * message, whatever it is that it lets be read meanwhile. */
+    if (CCI__REL_FATES && rel->rnr && item->kind != CCI__ITEM_EXTERN && !cci__rel_is_long_write(rel, item))
+        progress_ns = cci__min64(progress_ns, rel->rnr_since_ns);
+    return cci__max64(item->since_ns, progress_ns) + most_ns;
 }
 
 /* Has a packet an item whose time-out is over, and may the peer have taken it? Of an ordered connection only what was

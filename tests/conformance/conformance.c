@@ -3741,6 +3741,46 @@ TEST(rnr_fence, ON_SIM | ON_UDP | WHEN_CLEAN, "[4.1.4.1] RO: a read with a fence
     try_until_kept(200000, read_behind_refusals);
 }
 
+/* The peer's program takes no messages, but its memory is read all the time. */
+static void refuse_beside_reads(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    region_t there = make_region(pair.b->ep, 20000, CCI_FLAG_READ), here = make_region(pair.a->ep, 20000, 0);
+    patience_t patience = be_patient();
+    uint32_t done = 0, timeout_us = long_or_short_us(5000000, 1500000);
+    uint64_t begin_ns;
+    cci_event_t *event;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, timeout_us);
+    (void)exhaust(&pair);
+    begin_ns = test_now_ns();
+    send_patiently(pair.ac, "refused", 7, 100, 0);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here.handle, 0, there.handle, 0, 20000, as_context(2), CCI_FLAG_READ), CCI_SUCCESS);
+    for (;;) {
+        event = await(pair.a, CCI_EVENT_SEND);
+        if (event->send.context == as_context(2)) {
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            assert_int_equal(cci_rma(pair.ac, NULL, 0, here.handle, 0, there.handle, 0, 20000, as_context(2), CCI_FLAG_READ), CCI_SUCCESS);
+            done++;
+        } else if (event->send.context == as_context(100)) {
+            assert_int_equal(event->send.status, CCI_ERR_RNR);
+            break;
+        }
+        drop(event);
+        still_patient(&patience, "the end of a message that is refused");
+    }
+    drop(event);
+    print_message("%u reads, %.1f s\n", done, (double)(test_now_ns() - begin_ns) / 1e9);
+    /* RO: the first one waits for its turn. A queue pair is ordered; through memory all that is sent waits while the ring is full. */
+    assert_true(done > 0 || attribute == CCI_CONN_ATTR_RO || on_sisci || is_rc);
+    side_close(pair.a);
+    side_close(pair.b);
+}
+
+TEST(rnr_reads, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] a message that the receiver is not ready for ends in its time, however much is read meanwhile") {
+    (void)state;
+    refuse_beside_reads(CCI_CONN_ATTR_RU);
+    refuse_beside_reads(CCI_CONN_ATTR_RO);
+}
+
 TEST(rnr_others, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] unreliable sends never end with CCI_ERR_RNR") {
     side_t *a = side_open(), *b = side_open();
     pair_t uu = connect_sides(a, b, CCI_CONN_ATTR_UU), ro = connect_sides(a, b, CCI_CONN_ATTR_RO);
