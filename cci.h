@@ -19724,6 +19724,8 @@ CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
     if (endpoint == NULL || event == NULL || !cci__valid_endpoint("cci_get_event()", endpoint)) return CCI_EINVAL;
     *event = NULL;
     status = cci__lists_get_event(base, event);
+    if (status == CCI_SUCCESS && (*event)->type == CCI_EVENT_DISCONNECT) /* the program may have set another since */
+        (*event)->disconnect.context = (*event)->disconnect.connection->context;
     return cci__valid_got(base, *event, status);
 }
 

@@ -6219,6 +6219,7 @@ typedef struct cci__sisci_stalled {
     cci_list_t node;    /* in `stuck`: its next record waits for what the program holds */
     uint32_t word;      /* what the peer was told of the record that waits */
     int is_answering;   /* that record was looked at, and its answer has no space in the ring */
+    uint32_t ahead;     /* up to there the acknowledgements of records behind it are known */
     uint64_t peer_ns;   /* when the peer was last seen to have no buffer for what we sent */
     uint32_t peer_word; /* what it had said of that then */
 } cci__sisci_stalled;
@@ -7292,8 +7293,11 @@ static void cci__sisci_note_ack(cci__sisci_link *link, uint32_t consumed) {
     link->out.acknowledged = consumed;
 }
 
+static CCI__RARE void cci__sisci_read_ahead(cci__sisci_link *link);
+
 static void cci__sisci_read_ack(cci__sisci_link *link) {
     cci__sisci_note_ack(link, cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK));
+    if (CCI__UNLIKELY(cci__sisci_is_stuck(link))) cci__sisci_read_ahead(link);
 }
 
 static int cci__sisci_has_room(cci__sisci_link *link, uint32_t lines) {
@@ -8734,6 +8738,20 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     return 1;
 }
 
+/* While the next record waits, those behind it may carry the acknowledgement without which it would wait for ever. */
+static CCI__RARE void cci__sisci_read_ahead(cci__sisci_link *link) {
+    cci__sisci_record record;
+    uint32_t tail = link->in.tail;
+    if (link->stall.ahead - tail > link->in.lines) link->stall.ahead = tail;
+    link->in.tail = link->stall.ahead;
+    while (link->in.tail - tail < link->in.lines && cci__sisci_read_record(link, &record)) {
+        cci__sisci_note_ack(link, record.ack);
+        link->in.tail += record.lines;
+    }
+    link->stall.ahead = link->in.tail;
+    link->in.tail = tail;
+}
+
 /* Stores how far we have consumed, unless a record that went since has said it. */
 static void cci__sisci_acknowledge(cci__sisci_link *link) {
     cci__list_remove(&link->due);
@@ -8821,7 +8839,7 @@ static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
 /* The next record waits for the program, or for space for an answer: the peer learns that, and how far we have got.
  * What the peer has consumed counts from here: more is a reason to look again. */
 static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_read_ack(link);
+    if (!link->stall.is_answering) cci__sisci_read_ack(link);
     if (!link->stall.is_answering && cci__list_empty(&link->stall.node)) {
         ep->is_short = 1;
         cci__list_append(&ep->links.stuck, &link->stall.node);
@@ -10636,10 +10654,18 @@ static int cci__sisci_has_record(const cci__sisci_link *link) {
             (!link->stall.is_answering && (cci__sisci_load(line + 4) & CCI__SISCI_CANCELLED)));
 }
 
+/* The peer has consumed more since the answer to the next record found no space. */
+static int cci__sisci_has_more_room(cci__sisci_link *link) {
+    uint32_t before = link->out.acknowledged;
+    if (!link->stall.is_answering || !cci__sisci_is_stuck(link)) return 0;
+    cci__sisci_read_ack(link);
+    return link->out.acknowledged != before;
+}
+
 /* Something has come, or an acknowledgement that somebody waits for. */
 static int cci__sisci_has_work(cci__sisci_link *link) {
     if (link->state < CCI__SISCI_OPEN || !link->in.base) return 0;
-    return cci__sisci_has_record(link) || cci__sisci_is_drained(link) ||
+    return cci__sisci_has_record(link) || cci__sisci_is_drained(link) || cci__sisci_has_more_room(link) ||
            (cci__sisci_wants_acks(link) &&
             (int32_t)(cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK) - link->out.acknowledged) > 0);
 }

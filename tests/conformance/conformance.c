@@ -819,6 +819,16 @@ TEST(opt_peer_uri, ANYWHERE, "CCI_OPT_CONN_PEER_URI tells each side of each kind
     assert_int_equal(cci_get_opt(a->ep, CCI_OPT_CONN_PEER_URI, &pair), CCI_EINVAL);
 }
 
+/* With a message, while the end of its connection may wait behind it. */
+static int set_context(side_t *side, cci_event_t *event) {
+    if (event->type != CCI_EVENT_RECV) {
+        return 0;
+    }
+    assert_int_equal(cci_set_opt(event->recv.connection, CCI_OPT_CONN_CONTEXT, &side->user), CCI_SUCCESS);
+    drop(event);
+    return 1;
+}
+
 TEST(opt_context, ANYWHERE, "CCI_OPT_CONN_CONTEXT gets and sets the context that a connection and its later events have") {
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
     pair_t pair = open_pair(CCI_CONN_ATTR_UU), other = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO);
@@ -833,8 +843,10 @@ TEST(opt_context, ANYWHERE, "CCI_OPT_CONN_CONTEXT gets and sets the context that
     assert_ptr_equal(context, mine);
     assert_ptr_equal(pair.bc->context, &context_b);
     assert_ptr_equal(other.ac->context, &context_a);
-    assert_int_equal(cci_set_opt(other.bc, CCI_OPT_CONN_CONTEXT, &mine), CCI_SUCCESS);
     assert_int_equal(cci_set_opt(pair.b->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    pair.b->user = mine;
+    pair.b->handler = set_context;
+    assert_int_equal(cci_send(other.ac, "last", 4, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
     assert_int_equal(cci_disconnect(other.ac), CCI_SUCCESS);
     event = await(pair.b, CCI_EVENT_DISCONNECT);
     assert_ptr_equal(event->disconnect.context, mine);

@@ -518,6 +518,35 @@ static void a_request_that_waits_for_space_for_its_refusal_keeps_a_server_awake_
     (void)await_connection(client); /* which asks again */
 }
 
+/* A client that is not idle says how far it has got with its next record, and that lies behind the request. */
+static void an_acknowledgement_behind_a_request_that_waits_for_space_is_heard(void **state) {
+    cci_os_handle_t fd;
+    cci_connection_t *mine, *its;
+    side_t *client, *server = open_sleeper_with_short_rings(&fd, &client, &mine, &its);
+    cci__sisci_link *link;
+    cci_event_t *event;
+    uint32_t before;
+    (void)state;
+    client->deaf = 1;
+    link = fill_ring(its);
+    inside(server->ep)->requests = CCI__SISCI_REQUESTS;
+    request(client, CCI_CONN_ATTR_RO, 1);
+    fall_asleep(server, fd);
+    TRUE(link->stall.is_answering && !cci__sisci_has_work(link));
+    before = cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK);
+    client->deaf = 0;
+    poll_alone(client);
+    TRUE(cci_send(mine, "behind", 6, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+    cci__sisci_store(link->in.base + CCI__SISCI_AT_ACK, before); /* as if it had not been idle meanwhile */
+    TRUE(cci__sisci_has_work(link));
+    server->deaf = 0;
+    event = await(server, CCI_EVENT_RECV); /* the request before it was refused */
+    TRUE(event->recv.len == 6 && memcmp(event->recv.ptr, "behind", 6) == 0);
+    drop(event);
+    inside(server->ep)->requests = 0;
+    (void)await_connection(client);
+}
+
 static void an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_some(void **state) {
     cci_os_handle_t fd;
     cci_connection_t *mine, *its;
@@ -1877,6 +1906,7 @@ int main(void) {
         LINK_TEST(a_program_is_woken_when_it_returns_the_request_whose_buffer_a_message_waits_for),
         LINK_TEST(a_program_is_woken_when_it_returns_the_event_that_the_end_of_a_connection_waits_for),
         LINK_TEST(a_request_that_waits_for_space_for_its_refusal_keeps_a_server_awake_when_there_is_some),
+        LINK_TEST(an_acknowledgement_behind_a_request_that_waits_for_space_is_heard),
         LINK_TEST(an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_some),
         LINK_TEST(a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep),
         LINK_TEST(a_message_whose_record_was_consumed_is_not_cancelled_when_its_time_is_over),
