@@ -5727,7 +5727,6 @@ struct cci_rel {
     uint64_t pace_ns;
     cci_rel_item_t *burst;   /* after a packet: what goes on in the next one, if nothing else comes first */
     uint64_t rnr_until_ns;   /* no message leaves before */
-    uint64_t rnr_since_ns;   /* since then the peer has taken no message */
     uint32_t rnr_sequence;   /* low bits */
     uint32_t refused_number; /* receiving, low bits: packets below bring nothing any more; 0: none was refused */
     uint64_t overdue_ns;     /* since when a time-out waits for the answer to the last try; 0: none does */
@@ -5741,6 +5740,7 @@ struct cci_rel {
     uint8_t codepoint;       /* that packets leave with: 2, ECT(0), or 0 */
     uint8_t owes_marks;      /* the next acknowledgement goes with counts of codepoints */
     uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
+    uint32_t rnr_since;      /* in units of 2^20 ns, low bits: since then the peer has taken no message */
 #ifndef CCI_NO_STATS
     uint32_t latest_rtt; /* in units of 16 ns */
 #endif
@@ -8273,7 +8273,7 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refus
     cci_list_t *node, *next;
     int is_newer = 0, was_refused = rel->rnr;
     cci__rel_note(rel, CCI_REL_NOT_READY);
-    if (CCI__REL_FATES && !was_refused) rel->rnr_since_ns = now_ns;
+    if (CCI__REL_FATES && !was_refused) rel->rnr_since = (uint32_t)(now_ns >> 20);
     rel->rnr = 1;
     rel->rnr_sequence = (uint32_t)sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
@@ -9314,7 +9314,7 @@ static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t
     /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more, or no
      * message, whatever it is that it lets be read meanwhile. */
     if (CCI__REL_FATES && rel->rnr && item->kind != CCI__ITEM_EXTERN && !cci__rel_is_long_write(rel, item))
-        progress_ns = cci__min64(progress_ns, rel->rnr_since_ns);
+        progress_ns = cci__min64(progress_ns, (cci__expand32(rel->rnr_since, progress_ns >> 20) + 1) << 20);
     return cci__max64(item->since_ns, progress_ns) + most_ns;
 }
 

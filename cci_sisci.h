@@ -182,10 +182,12 @@
  *
  * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up
  * to 8 KiB. The group keeps its last 128 messages; one that a receiver has got belongs to that receiver. No member
- * waits for another: if the founder has died and all members are stopped, the next process that joins founds the group
- * anew after a second, and the others join that group when they go on. Each member can write to the memory of the
- * group, so any member can send in another's name. An endpoint has up to 16 multicast connections; a group wakes up to
- * 64 sleeping receivers, others look once in a millisecond.
+ * waits for another. Who joins waits for the founder, or who has taken the group over since, to let it in: nobody joins
+ * while that process is stopped, or its program makes no calls. If it has died and all members are stopped, the next
+ * process that joins founds the group anew after a second, and the others join that group when they go on. Each member
+ * can write to the memory of the group, so any member can send in another's name. An endpoint has up to 16 multicast
+ * connections, those that wait to join among them, and cci_connect() of one more is CCI_ENOMEM; a group wakes up to 64
+ * sleeping receivers, others look once in a millisecond.
  *
  * LINKS, with CCI. All connections that a client's endpoint has with one server's endpoint share a link: an inbox on
  * each side, which nobody else can connect to once the link is open. It is made with the first connection and closed a
