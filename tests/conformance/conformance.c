@@ -3783,6 +3783,8 @@ static void refuse_beside_reads(cci_conn_attribute_t attribute) {
     print_message("%u reads, %.1f s\n", done, (double)(test_now_ns() - begin_ns) / 1e9);
     /* RO: the first one waits for its turn. A queue pair is ordered; through memory all that is sent waits while the ring is full. */
     assert_true(done > 0 || attribute == CCI_CONN_ATTR_RO || on_sisci || is_rc);
+    free_region(&there);
+    free_region(&here);
     side_close(pair.a);
     side_close(pair.b);
 }
