@@ -5399,7 +5399,7 @@ extern "C" {
 #define CCI__REL_SEQUENCES 112u /* of sequence numbers, unordered: as many packets as are repeated at once */
 #define CCI__REL_UNTOLD 16u     /* of those among them that a TAKEN of ours names */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
-#define CCI__REL_FATES 1        /* where messages are refused: is it known what became of each packet, and since when? */
+#define CCI__REL_FATES 1        /* where messages are refused: is it known what became of each, and since when? */
 #endif
 #define CCI__REL_TAKEN_RANGES 16u  /* in a TAKEN of a peer's at most */
 #define CCI__REL_FEW_NUMBERS 1u    /* the ranges that there is space for before the pool is asked: of packet numbers */
