@@ -5706,7 +5706,8 @@ struct cci_rel {
     uint32_t buffers_held; /* buffers with what can't be delivered yet */
     uint32_t rma_open;     /* RMAs on their way */
     uint32_t stream_bytes; /* that came since the peer last paused */
-    uint32_t rnr_delay_ns; /* from a refusal for want of a buffer until the next try */
+    uint16_t rnr_delay_us; /* from a refusal for want of a buffer until the next try */
+    uint16_t rnr_since;    /* in units of 2^25 ns, low bits: since then the peer has taken no message */
     /* sending */
     uint64_t next_number, next_sequence;
     union {                   /* by `ordered` */
@@ -5739,7 +5740,6 @@ struct cci_rel {
     uint8_t codepoint;       /* that packets leave with: 2, ECT(0), or 0 */
     uint8_t owes_marks;      /* the next acknowledgement goes with counts of codepoints */
     uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
-    uint32_t rnr_since;      /* in units of 2^20 ns, low bits: since then the peer has taken no message */
 #ifndef CCI_NO_STATS
     uint32_t latest_rtt; /* in units of 16 ns */
 #endif
@@ -7756,7 +7756,7 @@ static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) 
     if (CCI__LIKELY(!rel->rnr)) return;
     if (CCI__REL_FATES && rel->overdue_ns) rel->expire_ns = 0; /* no time-out is over any more */
     if (cci__rel_is_long_write(rel, item) && rel->rnr_sequence - (uint32_t)item->first >= item->count) return;
-    rel->rnr_delay_ns = rel->rnr = 0;
+    rel->rnr_delay_us = rel->rnr = 0;
     rel->rnr_until_ns = 0;
 }
 
@@ -7991,7 +7991,7 @@ static inline void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     rel->loss_ns = CCI__NEVER;
     if (!cci__list_empty(&rel->flight)) cci__rel_look_for_loss(rel, now_ns);
     if (CCI__UNLIKELY(rel->rnr) && rel->in_flight == 0)
-        rel->rnr_until_ns = cci__min64(rel->rnr_until_ns, now_ns + rel->rnr_delay_ns);
+        rel->rnr_until_ns = cci__min64(rel->rnr_until_ns, now_ns + rel->rnr_delay_us * 1000u);
 }
 
 /* Reads an ACK of `length` bytes at most into its ranges, the highest first; returns how many, 0 if it is malformed
@@ -8272,11 +8272,11 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refus
     cci_list_t *node, *next;
     int is_newer = 0, was_refused = rel->rnr;
     cci__rel_note(rel, CCI_REL_NOT_READY);
-    if (CCI__REL_FATES && !was_refused) rel->rnr_since = (uint32_t)(now_ns >> 20);
+    if (CCI__REL_FATES && !was_refused) rel->rnr_since = (uint16_t)(now_ns >> 25);
     rel->rnr = 1;
     rel->rnr_sequence = (uint32_t)sequence;
-    rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
-    rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
+    rel->rnr_delay_us = (uint16_t)(rel->rnr_delay_us ? cci__min32(rel->rnr_delay_us * 2u, 10000) : 50);
+    rel->rnr_until_ns = now_ns + rel->rnr_delay_us * 1000u;
     if (rel->overdue_ns) rel->expire_ns = now_ns; /* that was the last try */
     if (CCI__REL_FATES) cci__rel_named(rel, sequence, refused);
     for (node = rel->flight.next; node != &rel->flight; node = next) {
@@ -9306,14 +9306,15 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
 /* When the time-out of an item is over, CCI__NEVER if it has none (any more). */
 static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t *item) {
     uint64_t most_ns = (uint64_t)item->timeout_us * 1000, progress_ns = rel->progress_ns;
+    uint32_t refused = (uint16_t)((progress_ns >> 25) - rel->rnr_since); /* if it was so long before that */
     if (!item->timeout_us || (item->flags & CCI__ITEM_DONE)) return CCI__NEVER;
     if ((item->flags & CCI__ITEM_VOID) && (!item->ops || item->status == CCI_ERR_RNR))
         /* its status has been told, or waits for its turn: as long again, or some tries, until the peer hears of it */
         most_ns += cci__max64(most_ns, 20 * cci_rel_answer_ns(rel));
-    /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more, or no
-     * message, whatever it is that it lets be read meanwhile. */
-    if (CCI__REL_FATES && rel->rnr && item->kind != CCI__ITEM_EXTERN && !cci__rel_is_long_write(rel, item))
-        progress_ns = cci__min64(progress_ns, (cci__expand32(rel->rnr_since, progress_ns >> 20) + 1) << 20);
+    /* It may wait behind a long transfer: what counts is that the peer takes nothing, or, if it refuses, no message. */
+    if (CCI__REL_FATES && rel->rnr && refused < 0x8000 && item->kind != CCI__ITEM_EXTERN &&
+        !cci__rel_is_long_write(rel, item))
+        progress_ns -= (uint64_t)refused << 25;
     return cci__max64(item->since_ns, progress_ns) + most_ns;
 }
 
