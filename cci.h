@@ -9306,15 +9306,15 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
 /* When the time-out of an item is over, CCI__NEVER if it has none (any more). */
 static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t *item) {
     uint64_t most_ns = (uint64_t)item->timeout_us * 1000, progress_ns = rel->progress_ns;
-    uint32_t refused = (uint16_t)((progress_ns >> 25) - rel->rnr_since); /* if it was so long before that */
+    uint32_t since_refusal = (uint16_t)((progress_ns >> 25) - rel->rnr_since); /* the progress came so much later */
     if (!item->timeout_us || (item->flags & CCI__ITEM_DONE)) return CCI__NEVER;
     if ((item->flags & CCI__ITEM_VOID) && (!item->ops || item->status == CCI_ERR_RNR))
         /* its status has been told, or waits for its turn: as long again, or some tries, until the peer hears of it */
         most_ns += cci__max64(most_ns, 20 * cci_rel_answer_ns(rel));
     /* It may wait behind a long transfer: what counts is that the peer takes nothing, or, if it refuses, no message. */
-    if (CCI__REL_FATES && rel->rnr && refused < 0x8000 && item->kind != CCI__ITEM_EXTERN &&
+    if (CCI__REL_FATES && rel->rnr && since_refusal < 0x8000 && item->kind != CCI__ITEM_EXTERN &&
         !cci__rel_is_long_write(rel, item))
-        progress_ns -= (uint64_t)refused << 25;
+        progress_ns -= (uint64_t)since_refusal << 25;
     return cci__max64(item->since_ns, progress_ns) + most_ns;
 }
 
@@ -11512,7 +11512,6 @@ CCI__UNUSED static void cci__event_set_disconnect(cci_evq_event_t *event, cci_co
     event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
     event->base.pub.disconnect.status = (cci_status_t)status;
     event->base.pub.disconnect.connection = &conn->pub;
-    event->base.pub.disconnect.context = conn->pub.context;
     event->owner = conn;
     conn->keepalive_us = 0; /* this says more */
 }
@@ -19724,7 +19723,7 @@ CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
     if (endpoint == NULL || event == NULL || !cci__valid_endpoint("cci_get_event()", endpoint)) return CCI_EINVAL;
     *event = NULL;
     status = cci__lists_get_event(base, event);
-    if (status == CCI_SUCCESS && (*event)->type == CCI_EVENT_DISCONNECT) /* the program may have set another since */
+    if (status == CCI_SUCCESS && (*event)->type == CCI_EVENT_DISCONNECT) /* not before: the program may set another */
         (*event)->disconnect.context = (*event)->disconnect.connection->context;
     return cci__valid_got(base, *event, status);
 }

@@ -8841,12 +8841,14 @@ static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
 /* The next record waits for the program, or for space for an answer: the peer learns that, and how far we have got.
  * What the peer has consumed counts from here: more is a reason to look again. */
 static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
-    if (!link->stall.is_answering) cci__sisci_read_ack(link);
-    if (!link->stall.is_answering && cci__list_empty(&link->stall.node)) {
-        ep->is_short = 1;
-        cci__list_append(&ep->links.stuck, &link->stall.node);
-    } else if (link->stall.is_answering) {
+    if (link->stall.is_answering) {
         cci__sisci_make_hot(link);
+    } else {
+        cci__sisci_read_ack(link);
+        if (cci__list_empty(&link->stall.node)) {
+            ep->is_short = 1;
+            cci__list_append(&ep->links.stuck, &link->stall.node);
+        }
     }
     if (!cci__sisci_is_stuck(link)) {
         link->stall.word = link->in.tail * 2 + 1;
