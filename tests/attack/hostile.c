@@ -44,12 +44,8 @@
 
 static uint64_t steps;
 
-#if defined(__clang__)
-#define UNCOUNTED __attribute__((no_sanitize("coverage")))
-#else
-#define UNCOUNTED __attribute__((no_sanitize_coverage))
-#endif
-UNCOUNTED void __sanitizer_cov_trace_pc(void);
+#include "tests/support/counted.h"
+
 UNCOUNTED void __sanitizer_cov_trace_pc(void) {
     steps++;
 }

@@ -41,12 +41,8 @@
 static uint64_t work;
 static int work_is_counted;
 #ifdef CROWD_COUNTS_WORK
-#ifdef __clang__
-#define UNCOUNTED __attribute__((no_sanitize("coverage")))
-#else
-#define UNCOUNTED __attribute__((no_sanitize_coverage))
-#endif
-void __sanitizer_cov_trace_pc(void);
+#include "tests/support/counted.h"
+
 UNCOUNTED void __sanitizer_cov_trace_pc(void) {
     work += (uint64_t)work_is_counted;
 }

@@ -297,19 +297,18 @@ static void begin_talk(void) {
 }
 
 static void end_talk(void) {
+    uint32_t i, least = UINT32_MAX, most = 0;
     double sum = 0, squares = 0;
-    uint32_t i;
-    self->least = UINT32_MAX;
     for (i = 0; i < self->count; i++) {
-        sum += peers[i].replies;
-        squares += (double)peers[i].replies * peers[i].replies;
+        uint32_t replies = peers[i].replies;
+        least = replies < least ? replies : least;
+        most = replies > most ? replies : most;
+        sum += replies;
+        squares += (double)replies * replies;
     }
+    self->least = least;
     self->jain = sum * sum / (squares * self->count);
-    self->most = 0;
-    for (i = 0; i < self->count; i++) {
-        self->least = peers[i].replies < self->least ? peers[i].replies : self->least;
-        self->most = peers[i].replies > self->most ? peers[i].replies : self->most;
-    }
+    SHOW(self->most, most); /* last: see end_round() */
 }
 
 static void connect_more(uint32_t *begun) {

@@ -83,19 +83,17 @@ static ssize_t counted_recvfrom(int fd, void *data, size_t length, int flags, st
 }
 
 /* The library calls those for many messages by their numbers, since older C libraries lack them. */
-static long counted_syscall(long number, long fd, void *messages, long count, long flags, void *patience) {
+static void count_call(long number) {
     counts.sends += number == SYS_sendmmsg;
     counts.receives += number == SYS_recvmmsg;
-    return syscall(number, fd, messages, count, flags, patience);
 }
-#define SYSCALL_OF(number, fd, messages, count, flags, patience, ...) \
-    counted_syscall(number, (long)(fd), (void *)(uintptr_t)(messages), (long)(count), (long)(flags), (void *)(uintptr_t)(patience))
 
 #define sendto counted_sendto
 #define recvfrom counted_recvfrom
 #define sendmsg counted_sendmsg
 #define recvmsg counted_recvmsg
-#define syscall(...) SYSCALL_OF(__VA_ARGS__, 0, 0, 0, 0, 0)
+#define syscall(...) (count_call(FIRST(__VA_ARGS__, 0)), syscall(__VA_ARGS__))
+#define FIRST(number, ...) (long)(number)
 #define timerfd_settime counted_settime
 #define write counted_write
 #define read counted_read

@@ -233,7 +233,7 @@ static int reduce(void) {
         return 1;
     }
     is_quiet = 1;
-    for (piece = step_count / 2; piece > 1; piece = (piece + 1) / 2 < piece ? (piece + 1) / 2 : 1) {
+    for (piece = step_count / 2; piece > 1; piece = (piece + 1) / 2) {
         (void)leave_out_pieces(piece, how, &runs);
     }
     do {

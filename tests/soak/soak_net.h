@@ -463,13 +463,9 @@ static int net_open(cci_device_t *device, const char *service, int want_os_handl
 static uint64_t net_work;
 static int net_work_is_counted;
 #ifdef SOAK_COUNTS_WORK
-#ifdef __clang__
-#define NET_UNCOUNTED __attribute__((no_sanitize("coverage")))
-#else
-#define NET_UNCOUNTED __attribute__((no_sanitize_coverage))
-#endif
-void __sanitizer_cov_trace_pc(void);
-NET_UNCOUNTED void __sanitizer_cov_trace_pc(void) {
+#include "tests/support/counted.h"
+
+UNCOUNTED void __sanitizer_cov_trace_pc(void) {
     net_work += (uint64_t)net_work_is_counted;
 }
 #endif

@@ -15,12 +15,11 @@ soak() {
     # addresses that it is told; five hundred connections that search for a path at once; a packet's number changed unnoticed, so
     # that answers acknowledge what was never sent (0x5001092, too); a short time-out behind a fence that waits long; a peer that
     # dies after refusals; silent writes that were given up before a fence (0x500121a, 0x77000704); an answer to half a run behind
-    # reads; a list that waits for its turn behind a thousand others; a write that goes before the messages
-    # that wait for it.
+    # reads; a list that waits for its turn behind a thousand others; a write that goes before the messages that wait
+    # for it.
     for seed in 968 2466 3046803309586 7000014 7000056 17000647 0x48715aaf3a4b 0xdbe30 0xdc119 0x1e872a \
         0x6e61eeffb4aa 0x18829 0x18745 0x18c95 0xf4 0x16f 0x1620 0x2a8115901c9a 0x5000280 0x500043f 0x5001092 \
-        0x500121a 0x77000704 0x77001541 0x77001739 \
-        0x8800100b 0x880011e4; do
+        0x500121a 0x77000704 0x77001541 0x77001739 0x8800100b 0x880011e4; do
         check "seed $seed" within 300 build/soak --seed $seed
     done
     fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')

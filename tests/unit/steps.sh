@@ -15,7 +15,7 @@ test_fork_stepped() {
     build test_fork-stepped tests/unit/test_fork.c -O1 "$counts" -DFORK_AT_EACH_STEP && run test_fork-stepped 'forks_at_each_step*' 4
 }
 
-# As many connections come and go as the README says.
+# Ten million connections come and go.
 ends_many() {
     build ends-many tests/unit/test_ends.c -O2 && run ends-many 10000000
 }

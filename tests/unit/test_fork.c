@@ -474,18 +474,14 @@ static void forks_while_endpoints_come_and_go(void **state) {
 }
 
 #ifdef FORK_AT_EACH_STEP
+#include "tests/support/counted.h"
+
 /* Another thread gets acquainted again and again: connects, sends, gets the answer, and closes. Each time it stops one step later, in
  * whatever function that is, and there the first thread forks. */
-#ifdef __clang__
-#define UNCOUNTED __attribute__((no_sanitize("coverage")))
-#else
-#define UNCOUNTED __attribute__((no_sanitize_coverage))
-#endif
 static __thread uint32_t steps_left; /* until the thread stops; 0: it does not */
 static int is_stopped, may_begin, has_ended;
 static uint32_t stop_after;
 
-void __sanitizer_cov_trace_pc(void);
 UNCOUNTED void __sanitizer_cov_trace_pc(void) {
     if (steps_left == 0 || --steps_left > 0) return;
     __atomic_store_n(&is_stopped, 1, __ATOMIC_SEQ_CST);
