@@ -2717,8 +2717,7 @@ CCI__UNUSED static void cci__cubic_lost(cci_flow_t *flow, uint32_t bytes, uint32
     int is_first = flow->window < flow->threshold, is_known = cci__flow_shortest_ns(flow) != CCI__NEVER;
     int is_chance = flow->finding == CCI__FLOW_CHANCE, is_quiet = cci__cubic_is_quiet(flow, 8);
     int is_short = cci__cubic_is_quiet(flow, 3) && !is_first && flow->lost <= flow->window / 32;
-    if (cci__cubic_tolerates(flow, bytes, mtu, now_ns)) return;
-    if (cci__cubic_tries_again(flow, bytes, mtu, now_ns)) return;
+    if (cci__cubic_tolerates(flow, bytes, mtu, now_ns) || cci__cubic_tries_again(flow, bytes, mtu, now_ns)) return;
     if (cci__cubic_holds(flow, CCI__FLOW_CHANCE, now_ns) && cci__cubic_is_quiet(flow, 2)) {
         is_quiet = 1; /* it is chance still, but too much of it */
     } else if (is_quiet && is_known && flow->finding == CCI__FLOW_OPEN &&
@@ -11516,6 +11515,13 @@ CCI__UNUSED static void cci__event_set_disconnect(cci_evq_event_t *event, cci_co
     conn->keepalive_us = 0; /* this says more */
 }
 
+/* The program gets that now: with the context that it has set last, and nothing else is told of the connection. */
+CCI__UNUSED static void cci__event_give_disconnect(cci_evq_event_t *event) {
+    cci_conn_t *conn = (cci_conn_t *)event->owner;
+    event->base.pub.disconnect.context = conn->pub.context;
+    CCI__TELLS(cci__notices_forget(&cci__conn_endpoint(&conn->pub)->notices, conn, 0));
+}
+
 CCI__UNUSED static void cci__event_set_keepalive(cci_evq_event_t *event, cci_conn_t *conn) {
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->pub;
@@ -13568,10 +13574,9 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
 }
 
 /* Events that wait for the program must not name a connection that is gone. */
-static void cci__dgram_take_back_events(cci__dgram_t *ep, const cci__dconn_t *conn) {
-    (void)ep;
+static void cci__dgram_take_back_events(const cci__dconn_t *conn) {
     if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) return;
-    CCI__TELLS(cci__notices_forget(&ep->base.notices, &conn->conn, 0));
+    CCI__TELLS(cci__notices_forget(&cci__conn_endpoint(&conn->conn.pub)->notices, &conn->conn, 0));
     if (conn->in.open.keepalive_event) conn->in.open.keepalive_event->base.pub.type = CCI_EVENT_NONE;
     if (conn->conn.state == CCI_CONN_BROKEN && conn->in.broken.end_event)
         conn->in.broken.end_event->base.pub.type = CCI_EVENT_NONE;
@@ -13615,7 +13620,7 @@ static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
     case CCI_EVENT_NONE: cci_evq_return_event(&ep->base.evq, event); return 0;
     case CCI_EVENT_KEEPALIVE_TIMEDOUT: conn->in.open.keepalive_event = NULL; return 1;
     case CCI_EVENT_DISCONNECT:
-        CCI__TELLS(cci__notices_forget(&ep->base.notices, &conn->conn, 0));
+        cci__event_give_disconnect(event);
         conn->in.broken.end_event = NULL;
         return 1;
 #ifndef CCI_SMALL
@@ -15467,7 +15472,7 @@ static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_quiet(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_send_owed(ep, conn);
     cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
-    cci__dgram_take_back_events(ep, conn);
+    cci__dgram_take_back_events(conn);
     cci__dgram_drop_hot(ep, conn);
 }
 
@@ -15632,7 +15637,7 @@ static int cci__dgram_is_busy(cci__endpoint_t *base, const cci_conn_t *of) {
 static void cci__dgram_linger(cci__endpoint_t *base, cci_conn_t *of, uint64_t until_ns) {
     cci__dgram_t *ep = (cci__dgram_t *)base;
     cci__dconn_t *conn = (cci__dconn_t *)(void *)of;
-    cci__dgram_take_back_events(ep, conn);
+    cci__dgram_take_back_events(conn);
     conn->in.open.keepalive_event = NULL; /* in the same place when it is parked */
     of->deadline_ns = until_ns;
     if (conn->hot) {
@@ -17169,7 +17174,7 @@ static inline int cci__valid_return(cci_event_base_t *event) {
     return event->endpoint->ops->return_event(event);
 }
 
-static inline int cci__valid_got(cci_endpoint_base_t *endpoint, const cci_event_t *event, int status) {
+static inline int cci__valid_got(cci_endpoint_base_t *endpoint, cci_event_t *const *event, int status) {
     (void)endpoint, (void)event;
     return status;
 }
@@ -17520,21 +17525,21 @@ static void cci__valid_starves(cci_endpoint_base_t *endpoint) {
 }
 
 /* What became of cci_get_event(): its status, which is passed on. */
-static int cci__valid_got(cci_endpoint_base_t *endpoint, const cci_event_t *event, int status) {
+static int cci__valid_got(cci_endpoint_base_t *endpoint, cci_event_t *const *event, int status) {
     const cci_connection_t *made = NULL;
     cci__valid_t *valid;
     if (status != CCI_SUCCESS) {
         cci__valid_starves(endpoint);
         return status;
     }
-    if (event->type == CCI_EVENT_SEND) cci__borrowed_complete(event->send.connection, event->send.context);
-    if (event->type == CCI_EVENT_CONNECT) made = event->connect.connection;
-    if (event->type == CCI_EVENT_ACCEPT) made = event->accept.connection;
+    if ((*event)->type == CCI_EVENT_SEND) cci__borrowed_complete((*event)->send.connection, (*event)->send.context);
+    if ((*event)->type == CCI_EVENT_CONNECT) made = (*event)->connect.connection;
+    if ((*event)->type == CCI_EVENT_ACCEPT) made = (*event)->accept.connection;
     if (made != NULL) cci__valid_leave(made); /* there may have been another at its address */
     cci__shared_lock();
-    (void)cci__book_add(event, endpoint, CCI__VALID_EVENT);
+    (void)cci__book_add(*event, endpoint, CCI__VALID_EVENT);
     if (made != NULL) (void)cci__book_add(made, endpoint, CCI__VALID_CONNECTION);
-    if (event->type == CCI_EVENT_RECV) {
+    if ((*event)->type == CCI_EVENT_RECV) {
         valid = cci__book_add(endpoint, endpoint, CCI__VALID_ENDPOINT);
         if (valid != NULL) valid->events++;
     }
@@ -19385,6 +19390,7 @@ static cci_event_t *cci__lists_end(cci_lists_t *lists, cci_event_t *end) {
     }
     CCI__LISTS_STORE(lists->end, event ? end : NULL);
     cci__lock_give(&lists->lock);
+    if (!event && end) end->disconnect.context = end->disconnect.connection->context; /* as it is now */
     return event ? event : end;
 }
 
@@ -19719,13 +19725,9 @@ CCI_API int cci_disconnect(cci_connection_t *connection) {
 
 CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
-    int status;
     if (endpoint == NULL || event == NULL || !cci__valid_endpoint("cci_get_event()", endpoint)) return CCI_EINVAL;
     *event = NULL;
-    status = cci__lists_get_event(base, event);
-    if (status == CCI_SUCCESS && (*event)->type == CCI_EVENT_DISCONNECT) /* not before: the program may set another */
-        (*event)->disconnect.context = (*event)->disconnect.connection->context;
-    return cci__valid_got(base, *event, status);
+    return cci__valid_got(base, event, cci__lists_get_event(base, event));
 }
 
 CCI_API int cci_return_event(cci_event_t *event) {
@@ -21074,8 +21076,7 @@ static int cci__tiny_has_sound_pairs(const uint8_t *frame, const uint8_t *pair) 
     uint32_t i, behind = 0;
     for (i = 0; i < frame[1]; i++, pair += 4) {
         const uint32_t a = cci__load16(pair), b = cci__load16(pair + 2);
-        if (a == 0 || b == 0) return 0;
-        if (frame[0] == CCI__FRAME_TAKEN && (a <= behind || b <= a)) return 0;
+        if (a == 0 || b == 0 || (frame[0] == CCI__FRAME_TAKEN && (a <= behind || b <= a))) return 0;
         behind = b;
     }
     return 1;

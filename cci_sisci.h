@@ -11445,7 +11445,7 @@ static int cci__sisci_is_end_due(cci__sisci *ep, cci_evq_event_t *event, const c
                      event); /* the connection's messages have gone before it; now its completions do */
         return 0;
     }
-    cci__notices_forget(&ep->base.notices, (const cci_conn_t *)event->owner, 0);
+    cci__event_give_disconnect(event);
     return 1;
 }
 

@@ -7021,8 +7021,7 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
                 ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->marks &=
                     (uint8_t) ~(CCI__RC_CANCELLED | CCI__RC_MARKED); /* all starts afresh */
             }
-            if (next->pool != CCI_EVQ_OPERATION)
-                cci__notices_forget(&ep->base.notices, (const cci_conn_t *)next->owner, 0);
+            if (next->pool != CCI_EVQ_OPERATION) cci__event_give_disconnect(next);
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
