@@ -11716,7 +11716,8 @@ CCI__UNUSED static void cci__endpoint_arm(cci__endpoint_t *ep) {
     }
 #endif
     if (!ep->link->arm) return;
-    if (!ep->os_handle.is_awake && deadline_ns < ep->os_handle.armed_ns) deadline_ns = ep->engine->sleep_deadline(ep);
+    if (!ep->os_handle.is_awake && (deadline_ns < ep->os_handle.armed_ns || ep->os_handle.armed_ns <= ep->now_ns))
+        deadline_ns = ep->engine->sleep_deadline(ep); /* only what is going to be told need be exact */
     if (cci__handle_set(&ep->os_handle, readable, deadline_ns, ep->now_ns))
         ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
 }
@@ -16643,8 +16644,7 @@ extern "C" {
 /* A section of the configuration. Its keys, other than the three that the core reads, are args[first_arg] and those
  * that follow, up to a NULL: just what conf_argv wants. */
 typedef struct cci__ini_section {
-    const char *name;
-    const char *transport;
+    const char *name, *transport;
     uint32_t line, priority, first_arg, arg_count;
     uint8_t has_priority, has_default;
     uint8_t is_default;
