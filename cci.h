@@ -1117,7 +1117,7 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
 /* Moves data_len bytes between registered memories. With msg_ptr and msg_len the peer gets that message after the data.
  * The peer's program may get it after the completion: who writes to the same place again waits for an answer.
  * Flags: one of READ and WRITE, and BLOCKING, SILENT, FENCE. Completes with CCI_SUCCESS when the peer has all of it, or
- * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED, CCI_ERR_RNR.
+ * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED or CCI_ERR_RNR (its message is refused, or one before).
  * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, not just one of READ and WRITE is set,
  * or flags has a bit that is no CCI_FLAG_. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range, or the
  * remote range passes 2^64. CCI_EMSGSIZE, CCI_ENOBUFS, CCI_ERR_DISCONNECTED. */

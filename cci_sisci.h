@@ -6174,6 +6174,7 @@ typedef struct cci__sisci_out {
     uint32_t head;         /* lines that were filled */
     uint32_t acknowledged; /* lines that the peer has consumed */
     uint32_t swept;        /* where `head` was when the ring was cleared last */
+    uint32_t dealt_with;   /* what had been acknowledged when that was last dealt with */
 } cci__sisci_out;
 
 /* The connections of a link. */
@@ -10462,6 +10463,7 @@ static inline void cci__sisci_serve_open(cci__sisci *ep, cci__sisci_link *link) 
         cci__sisci_complete_acknowledged(ep, link);
         link->idle_rounds = 0;
     }
+    link->out.dealt_with = link->out.acknowledged;
     if (link->items || !cci__list_empty(&link->conns.control)) {
         cci__sisci_advance(ep, link);
         link->idle_rounds = 0;
@@ -10666,11 +10668,12 @@ static int cci__sisci_has_more_room(cci__sisci_link *link) {
     return link->out.acknowledged != before;
 }
 
-/* Something has come, or an acknowledgement that somebody waits for. */
+/* Something has come, or an acknowledgement that somebody waits for, perhaps known since the clock was looked at. */
 static int cci__sisci_has_work(cci__sisci_link *link) {
     if (link->state < CCI__SISCI_OPEN || !link->in.base) return 0;
-    return cci__sisci_has_record(link) || cci__sisci_is_drained(link) || cci__sisci_has_more_room(link) ||
-           (cci__sisci_wants_acks(link) &&
+    if (cci__sisci_has_record(link) || cci__sisci_is_drained(link) || cci__sisci_has_more_room(link)) return 1;
+    return link->state == CCI__SISCI_OPEN && cci__sisci_wants_acks(link) &&
+           (link->out.acknowledged != link->out.dealt_with ||
             (int32_t)(cci__sisci_load(link->in.base + CCI__SISCI_AT_ACK) - link->out.acknowledged) > 0);
 }
 
