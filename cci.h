@@ -3654,20 +3654,17 @@ typedef struct cci_conn_sources {
 } cci_conn_sources_t;
 
 typedef struct cci_conn_table {
-    uint64_t key[2];
-    uint64_t counter, challenges; /* tokens and challenges so far: each is another */
+    uint64_t key[2], counter, challenges; /* tokens and challenges so far: each is another */
 #ifndef CCI_SMALL
     uint64_t turn_ns; /* of the next connection to try another path, or to tell its addresses */
 #endif
     uint8_t **slabs;
-    uint32_t *buckets;
-    uint32_t entry_size, slab_count, slab_limit, bucket_count;
+    uint32_t *buckets, entry_size, slab_count, slab_limit, bucket_count;
     uint32_t base;            /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven, undecided; /* connections; requests without cookie; requests that nobody has decided */
-    /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which
-     * requests have been heard, and since there is an end to that, an epoch that has seen many ends early: this
-     * costs a client a new cookie. */
+    /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which requests
+     * have been heard. There is an end to that: an epoch that has seen many ends early, which costs a new cookie. */
     uint64_t epoch, epoch_ns; /* its number, and when it began */
     cci_conn_seen_t seen[2];  /* in this epoch, and in the one before */
     cci_conn_sources_t sources;
@@ -4723,9 +4720,8 @@ static cci_conn_got_t cci__conn_input_reset(cci_conn_table_t *table, cci_conn_pa
     return conn->state == CCI_CONN_OPEN || conn->state == CCI_CONN_ACCEPTED ? CCI_CONN_GOT_RESET : CCI_CONN_GOT_NOTHING;
 }
 
-/* Takes in a packet whose header has been parsed and whose flags are those of the endpoint. A packet that
- * `in->answer` names is to be sent, to in->from (see cci_conn_is_reply()) or to the peer; GOT_END ends the
- * connection behind it. */
+/* Takes in a packet whose header has been parsed and whose flags are those of the endpoint. A packet that `in->answer`
+ * names is to be sent, to in->from (see cci_conn_is_reply()) or to the peer; GOT_END ends the connection behind it. */
 CCI_API cci_conn_got_t cci_conn_input(cci_conn_table_t *table, cci_conn_packet_t *in) {
     in->answer = in->is_proven = 0;
     in->conn = in->header.type == CCI__PKT_REQUEST ? NULL : cci_conn_find(table, in->header.index, in->header.token);
@@ -6364,6 +6360,7 @@ static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, u
     if (&item->queue == &rel->runs || item->kind != CCI__ITEM_RUN || item->sent != 0 || item->fragment != 0 ||
         item->length + need > limit || item->first + item->count != rel->next_sequence ||
         item->node.next != &rel->items || (item->flags & CCI__ITEM_VOID) || item->timeout_us != rel->timeout_us ||
+        (CCI__REL_FAR && !rel->ordered && (item->frames[1] & CCI__FRAME_AFTER)) || /* it may wait for a write */
         (item->timeout_us && now_ns - item->since_ns >= (uint64_t)item->timeout_us * 60))
         return NULL;
     if (CCI__UNLIKELY(item->length + need > item->capacity)) { /* a run of small messages becomes a full packet */
@@ -6777,6 +6774,8 @@ CCI_API void cci_rel_extern_done(cci_rel_t *rel, cci_rel_item_t *item, int statu
     cci__rel_open_gate(rel);
 }
 
+static void cci__rel_end_early(cci_rel_t *rel);
+
 /* The program or the peer ends the connection: everything pending completes with `status`, in order. */
 CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     cci_list_t *node;
@@ -6793,12 +6792,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
         cci__rel_retire(rel, item);
     }
     rel->rma_open = 0;
-    while (rel->early) {
-        cci_rel_run_t *run = rel->early;
-        rel->early = run->next;
-        rel->pool->callbacks->drop(rel->user, run->buffer);
-        cci__rel_hold_buffer(rel, -1);
-    }
+    while (rel->early) cci__rel_end_early(rel);
     while (!cci__list_empty(&rel->reassemblies))
         cci__rel_free_reassembly(rel, CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node));
     cci__rel_free_sequences(rel);
@@ -6969,8 +6963,7 @@ static uint32_t cci__rel_fit(const cci_rel_item_t *item, uint32_t offset, uint32
     return fit;
 }
 
-/* Finds the data of a message in SLOTS from `fragment` on, in the packet's place if there is nothing in the packet yet;
- * returns the bytes that lie there together. */
+/* The bytes of a message in SLOTS that lie together from `fragment` on, in the packet's place if that is empty yet. */
 static uint32_t cci__rel_find_slot(cci_rel_packet_t *packet, const cci_rel_item_t *item, uint32_t fragment,
                                    const uint8_t **data) {
     uint32_t within = fragment % item->fragment_size;
@@ -8537,10 +8530,23 @@ static void cci__rel_unblock(cci_rel_t *rel) {
             *at = run->next;
             cci__rel_hold_buffer(rel, -1);
             cci__rel_deliver_unordered(rel, run, first);
-        } else {
+        } else
             at = &run->next;
-        }
     }
+}
+
+/* The connection ends. Unordered: of a run that waits, the peer knows all to be here but a write's message. */
+static void cci__rel_end_early(cci_rel_t *rel) {
+    cci_rel_run_t *run = rel->early;
+    uint64_t first = cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected);
+    int waits = rel->ordered || (((const uint8_t *)run)[run->begin + 1] & CCI__FRAME_AFTER) != 0;
+    rel->early = run->next;
+    cci__rel_hold_buffer(rel, -1);
+    if (CCI__REL_FAR && waits && cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD) cci_rel_run_skip(run);
+    if (CCI__REL_FAR ? rel->ordered || run->count == 0 : waits)
+        rel->pool->callbacks->drop(rel->user, run->buffer);
+    else
+        cci__rel_deliver(rel, run);
 }
 
 /* Gives up what has arrived of [first, last) in pieces. */
@@ -8705,6 +8711,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     count = (uint32_t)(last - first);
     in_order = first <= rel->expected;
     if (!rel->ordered && !in_order) waits = cci__rel_must_wait(rel, bytes + begin, first, last);
+    if (!CCI__REL_FAR && waits) return CCI__REFUSED;
     if (rel->ordered && !in_order && !(place = cci__rel_place_early(rel, first, last, &outcome))) return outcome;
     if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, 1)) return CCI__REFUSED;
     if (!cci__rel_room_for(rel, first, last)) return CCI__REFUSED;
@@ -9121,10 +9128,6 @@ static CCI__RARE int cci__rel_input_nack(cci_rel_t *rel, cci__rel_frames_t *fram
     return 1;
 }
 
-static inline void cci__rel_input_fates(cci_rel_t *rel, const cci__rel_frames_t *frames) {
-    if (CCI__UNLIKELY(CCI__REL_FATES && frames->nack)) cci__rel_note_refused(rel, frames->ack, frames->nack);
-}
-
 /* One frame of this layer, of at most `left` bytes, that is not a message; 0 if the packet is malformed. Of some
  * frames only a packet's first few count: each costs a look at all under way, and a sound peer sends no more. */
 static inline int cci__rel_input_frame(cci_rel_t *rel, cci__rel_frames_t *frames, const uint8_t *frame, uint32_t left,
@@ -9245,7 +9248,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
                 return cci__rel_malformed(rel);
             }
         }
-    cci__rel_input_fates(rel, &frames);
+    if (CCI__UNLIKELY(CCI__REL_FATES && frames.nack)) cci__rel_note_refused(rel, frames.ack, frames.nack);
     if (run.count && frames.outcome == CCI__TAKEN)
         frames.outcome = cci__rel_input_run(rel, bytes, run.begin, run.end, run.count, run.has_bulk, buffer);
     if (!held || rel->advanced || rel->expected != expected) rel->stuck_ns = now_ns;
@@ -12144,8 +12147,7 @@ typedef struct cci__uri {
 
 /* Indices of connections that wait for their turn. */
 typedef struct cci__ring {
-    uint32_t *index;
-    uint32_t size, first, count;
+    uint32_t *index, size, first, count;
 } cci__ring_t;
 
 typedef struct cci__tx_slot {
@@ -14899,9 +14901,8 @@ static void cci__dgram_check_device(cci__dgram_t *ep) {
     if (cci__endpoint_check_link(&ep->base) < 0 && !ep->base.is_dead) cci__dgram_die(ep);
 }
 
-/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it
- * something to do, and acknowledgements a message to go with. Takes `most` datagrams; 0: the program has events enough,
- * and one is taken now and then. */
+/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it something
+ * to do, and acknowledgements a message to go with. Takes `most` datagrams; 0, for there are events enough: a few. */
 static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     int count;
     ep->base.conns.resets = 0;
@@ -16646,8 +16647,7 @@ extern "C" {
 typedef struct cci__ini_section {
     const char *name, *transport;
     uint32_t line, priority, first_arg, arg_count;
-    uint8_t has_priority, has_default;
-    uint8_t is_default;
+    uint8_t has_priority, has_default, is_default;
     uint8_t is_pending; /* no device was made of it yet */
 } cci__ini_section_t;
 

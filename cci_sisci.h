@@ -1654,10 +1654,6 @@ static int cci__sci_is_name(const char *name, const char *letters, size_t digits
            strspn(name + 1, "0123456789abcdef") == digits;
 }
 
-static int cci__sci_is_owner_name(const char *name) {
-    return cci__sci_is_name(name, "o", 16);
-}
-
 static void cci__sci_socket_name(cci__sci_desc_t sd, const char *name, struct sockaddr_un *address) {
     size_t path = strlen(sd->path), rest = strlen(name);
     memset(address, 0, sizeof *address);
@@ -1700,7 +1696,7 @@ static int cci__sci_owner_of(cci__sci_desc_t sd, const char *name, char *owner) 
     ssize_t n = readlinkat(sd->directory, name, owner, CCI__SCI_NAME - 1);
     if (n < 0) return 0;
     owner[n] = '\0';
-    return cci__sci_is_owner_name(owner);
+    return cci__sci_is_name(owner, "o", 16);
 }
 
 static int cci__sci_has_live_owner(cci__sci_desc_t sd, const char *name) {
@@ -7007,10 +7003,15 @@ static inline int cci__sisci_polls_many(const cci__sisci *ep) {
     return ep->marks.count > CCI__SISCI_FEW && !ep->far && !cci__sisci_is_sleeper(ep);
 }
 
+/* The peer has been asked for a mark, also for acknowledgements if somebody waits for them. */
+static int cci__sisci_is_watched(const cci__sisci_link *link) {
+    return link->is_watched && ((link->watch & 1) || !cci__sisci_wants_acks(link));
+}
+
 /* From now on the peer marks the link when it stores a record, or anything that somebody here waits for. */
 static void cci__sisci_watch(cci__sisci_link *link) {
     uint32_t acks = (uint32_t)cci__sisci_wants_acks(link), had = link->watch & 1;
-    if (!link->is_watched || acks > had || (acks < had && (link->watch & CCI__SISCI_EACH))) {
+    if (!cci__sisci_is_watched(link) || (acks < had && (link->watch & CCI__SISCI_EACH))) {
         link->is_watched = 1;
         link->watch = ((link->watch | 3) + 1) | acks | (cci__sisci_polls_many(link->ep) ? CCI__SISCI_EACH : 0);
         cci__sisci_write_word(link, CCI__SISCI_AT_WATCH, link->watch);
@@ -10692,7 +10693,7 @@ static void cci__sisci_leave_quiet_ones(cci__sisci *ep) {
         next = at->next;
         if (link->mirror || !cci__list_empty(&link->due) || cci__sisci_has_work(link) || cci__sisci_can_move(link))
             continue;
-        if (link->is_watched || link->state != CCI__SISCI_OPEN)
+        if (cci__sisci_is_watched(link) || link->state != CCI__SISCI_OPEN)
             cci__sisci_make_cold(link);
         else
             cci__sisci_watch(link);
@@ -10846,6 +10847,7 @@ static void cci__sisci_arm(cci__endpoint_t *base) {
     for (tries = 0; tries < 4; tries++) {
         uint64_t deadline_ns = cci__sisci_timers(ep);
         if (cci__sisci_is_due(ep)) break;
+        cci__sisci_acknowledge_all(ep); /* also what was taken just now, and what wakes nobody */
         if (cci__sisci_announce_sleep_to_all(ep)) {
             cci__sisci_flush(ep);
             ep->sleep.is_asleep = 1;
