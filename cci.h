@@ -3663,8 +3663,8 @@ typedef struct cci_conn_table {
     uint32_t base;            /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven, undecided; /* connections; requests without cookie; requests that nobody has decided */
-    /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which requests
-     * have been heard. There is an end to that: an epoch that has seen many ends early, which costs a new cookie. */
+    /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which
+     * requests were heard, with an end to that: an epoch that has seen many ends early, which costs a new cookie. */
     uint64_t epoch, epoch_ns; /* its number, and when it began */
     cci_conn_seen_t seen[2];  /* in this epoch, and in the one before */
     cci_conn_sources_t sources;
@@ -8365,9 +8365,11 @@ CCI_API int cci_rel_denies_many(const cci_rel_t *rel) {
  * Packets of the peer come in. cci_rel_input() checks the whole packet first (cci__rel_scan()), then takes frame by
  * frame: messages are delivered, kept until what is before them has come, or refused; segments of writes are placed
  * where they belong; fragments are put together.
- *   Invariant: a packet counts as received only if everything in it has been taken, so the peer sends the rest
- * again.
+ *   Invariant: a packet counts as received only if everything in it has been taken: the peer sends the rest again.
+ *   Parts: runs of messages; pieces of what is long; whole packets.
  * ================================================================================================================== */
+
+/* ---- runs of messages ---- */
 
 CCI_API uint32_t cci_rel_frame_size(const uint8_t *frame) {
     return (frame[0] == CCI__FRAME_BULK ? 48u : 8u) + cci__pad8(cci__load16(frame + 2));
@@ -8697,6 +8699,12 @@ static int cci__rel_input_unreliable_run(cci_rel_t *rel, uint8_t *bytes, uint32_
     return CCI__TAKEN;
 }
 
+/* May its writes be placed, its numbers be remembered, and may it wait? */
+static int cci__rel_fits_run(cci_rel_t *rel, uint8_t *frames, uint64_t first, uint64_t last, int has_bulk, int waits) {
+    if (has_bulk && !cci__rel_place_run(rel, frames, (uint32_t)(last - first), 1)) return 0;
+    return cci__rel_room_for(rel, first, last) && (CCI__REL_FAR || !waits);
+}
+
 /* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. What it has behind
  * others that have come is refused: it comes again. */
 static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count,
@@ -8711,10 +8719,8 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     count = (uint32_t)(last - first);
     in_order = first <= rel->expected;
     if (!rel->ordered && !in_order) waits = cci__rel_must_wait(rel, bytes + begin, first, last);
-    if (!CCI__REL_FAR && waits) return CCI__REFUSED;
     if (rel->ordered && !in_order && !(place = cci__rel_place_early(rel, first, last, &outcome))) return outcome;
-    if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, 1)) return CCI__REFUSED;
-    if (!cci__rel_room_for(rel, first, last)) return CCI__REFUSED;
+    if (!cci__rel_fits_run(rel, bytes + begin, first, last, has_bulk, waits)) return CCI__REFUSED;
     if (!rel->pool->callbacks->keep(rel->user, buffer, in_order || (!rel->ordered && !waits))) {
         outcome = cci__rel_lacks_buffer(rel, bytes + begin, first, count);
     } else {
@@ -8729,6 +8735,8 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     /* has all come that lies behind what was left of it? */
     return last == behind || cci__rel_have(rel, last, behind) == CCI__RANGE_OLD ? outcome : CCI__REFUSED;
 }
+
+/* ---- pieces of what is long ---- */
 
 /* The part that begins at this sequence number, made if there is none; NULL if that is not possible. */
 static cci_rel_reassembly_t *cci__rel_reassembly(cci_rel_t *rel, uint64_t first, int make) {
@@ -8929,6 +8937,8 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
     return CCI__TAKEN;
 }
 
+/* ---- whole packets ---- */
+
 /* Are the ranges of a TAKEN there, ascending, and none of them empty? */
 static int cci__rel_check_taken(const uint8_t *frame, uint32_t length) {
     uint32_t i, end = 0;
@@ -9128,6 +9138,10 @@ static CCI__RARE int cci__rel_input_nack(cci_rel_t *rel, cci__rel_frames_t *fram
     return 1;
 }
 
+static inline void cci__rel_input_fates(cci_rel_t *rel, const cci__rel_frames_t *frames) {
+    if (CCI__UNLIKELY(CCI__REL_FATES && frames->nack)) cci__rel_note_refused(rel, frames->ack, frames->nack);
+}
+
 /* One frame of this layer, of at most `left` bytes, that is not a message; 0 if the packet is malformed. Of some
  * frames only a packet's first few count: each costs a look at all under way, and a sound peer sends no more. */
 static inline int cci__rel_input_frame(cci_rel_t *rel, cci__rel_frames_t *frames, const uint8_t *frame, uint32_t left,
@@ -9248,7 +9262,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
                 return cci__rel_malformed(rel);
             }
         }
-    if (CCI__UNLIKELY(CCI__REL_FATES && frames.nack)) cci__rel_note_refused(rel, frames.ack, frames.nack);
+    cci__rel_input_fates(rel, &frames);
     if (run.count && frames.outcome == CCI__TAKEN)
         frames.outcome = cci__rel_input_run(rel, bytes, run.begin, run.end, run.count, run.has_bulk, buffer);
     if (!held || rel->advanced || rel->expected != expected) rel->stuck_ns = now_ns;
@@ -9873,11 +9887,6 @@ static int cci__rma_has_number(const cci_rma_reader_t *reader) {
     return read->width == 0 || read->is_numbered || reader->atomics->next - reader->atomics->open < CCI__RMA_ATOMICS;
 }
 
-static void cci__rma_number_atomic(const cci_rma_reader_t *reader, cci_rma_read_t *read) {
-    if (!read->is_numbered) read->number = reader->atomics->next++;
-    read->is_numbered = 1;
-}
-
 /* The request of an atomic, in the place of a READ. */
 static void cci__rma_write_atomic(const cci_rma_read_t *read, uint32_t chunk, uint8_t *frame) {
     frame[0] = CCI__FRAME_ATOMIC;
@@ -10183,7 +10192,8 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
         used += 48;
 #ifndef CCI_NO_ATOMICS
         if (chunk->read->width > 0) {
-            cci__rma_number_atomic(reader, chunk->read);
+            if (!chunk->read->is_numbered) chunk->read->number = reader->atomics->next++;
+            chunk->read->is_numbered = 1;
             cci__rma_write_atomic(chunk->read, chunk->id, frame);
             continue;
         }
@@ -10569,12 +10579,6 @@ CCI__UNUSED static void cci__tally_begin(const cci__tallies_t *tallies, uint32_t
     memset(cci__tally_at(tallies, index), 0, sizeof(cci__tally_t));
 }
 
-/* What CCI_OPT_ENDPT_CONN_STATS is. */
-CCI__UNUSED static void cci__tallies_get(const cci__tallies_t *tallies, void *val) {
-    uint32_t value = tallies->counted != NULL;
-    memcpy(val, &value, sizeof value);
-}
-
 /* An RMA was issued, or a part of one, of which the first counts. */
 CCI__UNUSED static void cci__tally_rma(cci__tally_t *tally, int flags, uint64_t length) {
     const int is_read = (flags & CCI_FLAG_READ) != 0;
@@ -10874,11 +10878,6 @@ typedef struct cci__wakes {
     uint32_t refused_count;
     cci__refusal_t refused[CCI__WAKES_REFUSED]; /* the last send of each got CCI_ENOBUFS */
 } cci__wakes_t;
-
-CCI__UNUSED static void cci__wakes_choose(cci__wakes_t *wakes, int classes) {
-    wakes->classes = classes;
-    wakes->is_used = classes != 0 || wakes->has_fd;
-}
 
 /* Is there an event in a queue that completes an operation (1), or one that doesn't (0)? */
 static int cci__wakes_find(const cci_evq_fifo_t *fifo, int is_completion) {
@@ -11322,7 +11321,7 @@ static int cci__endpoint_get_stats(cci__endpoint_t *ep, cci_opt_name_t name, voi
 #else
     cci_endpt_stats_t *stats = (cci_endpt_stats_t *)val;
     if (name == CCI_OPT_ENDPT_CONN_STATS) {
-        cci__tallies_get(&ep->tallies, val);
+        *(uint32_t *)val = ep->tallies.counted != NULL;
         return CCI_SUCCESS;
     }
     memset(stats, 0, sizeof *stats);
@@ -11728,7 +11727,8 @@ CCI__UNUSED static void cci__endpoint_arm(cci__endpoint_t *ep) {
 #ifndef CCI_NO_WAKE
 /* Other classes of events wake from now on. Without a link no deadline is armed here, and nothing holds the handle. */
 CCI__UNUSED static void cci__endpoint_choose(cci__endpoint_t *ep, int classes) {
-    cci__wakes_choose(&ep->wakes, classes);
+    ep->wakes.classes = classes;
+    ep->wakes.is_used = classes != 0 || ep->wakes.has_fd;
     if (cci__endpoint_thread_works(ep) && ep->os_handle.armed_ns != CCI__NEVER) { /* the thread looks at the clock */
         ep->os_handle.armed_ns = CCI__NEVER;
         if (ep->link->arm) ep->link->arm(ep->handle, ep->os_handle.readable, CCI__NEVER);

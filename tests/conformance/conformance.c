@@ -165,7 +165,7 @@ typedef struct server {
     int stop;
     int holds; /* it keeps the messages that it gets, until it does so no more */
     int failures;
-    size_t received;
+    size_t received, idle; /* messages, and calls that found nothing */
     cci_event_t *held[MOST_HELD];
     uint32_t held_count;
 #ifndef CCI_NO_THREADS
@@ -189,6 +189,7 @@ static void *serve_loop(void *argument) {
             server.failures += cci_return_event(server.held[--server.held_count]) != CCI_SUCCESS;
         }
         if (cci_get_event(server.side->ep, &event) != CCI_SUCCESS) {
+            __atomic_add_fetch(&server.idle, 1, __ATOMIC_RELAXED);
             usleep(20);
             continue;
         }
@@ -5484,6 +5485,75 @@ TEST(disconnect_owes, ANYWHERE, "a message that the peer took before it disconne
     }
 }
 
+/* Of the messages that have the numbers from 0 on, which came, and how many came twice. */
+typedef struct arrivals {
+    uint8_t came[4096];
+    uint32_t twice;
+} arrivals_t;
+
+static int note_arrival(side_t *side, cci_event_t *event) {
+    arrivals_t *arrivals = (arrivals_t *)side->user;
+    uint32_t number = 0;
+    if (event->type != CCI_EVENT_RECV) return 0;
+    memcpy(&number, event->recv.ptr, sizeof number);
+    assert_true(event->recv.len == sizeof number && number < sizeof arrivals->came);
+    arrivals->twice += arrivals->came[number];
+    arrivals->came[number] = 1;
+    drop(event);
+    return 1;
+}
+
+/* Messages beside writes with messages, which the sender leaves in the middle. */
+static void leave_beside_writes(pair_t pair, const region_t *local, const region_t *remote, uint32_t after) {
+    static arrivals_t arrivals;
+    static uint8_t completed[4096];
+    uint32_t i = 0, pending = 0, turns = 0;
+    cci_event_t *event;
+    memset(&arrivals, 0, sizeof arrivals);
+    memset(completed, 0, sizeof completed);
+    pair.b->handler = note_arrival;
+    pair.b->user = &arrivals;
+    while (turns < after || pending > 0) {
+        for (; i < 4096 && turns < after; i++, pending++) {
+            int status = i % 8 == 0 ? cci_rma(pair.ac, &i, sizeof i, local->handle, 0, remote->handle, 0, 30000, as_context(i),
+                                              CCI_FLAG_WRITE)
+                                    : cci_send(pair.ac, &i, sizeof i, as_context(i), 0);
+            if (status == CCI_ENOBUFS) break;
+            assert_int_equal(status, CCI_SUCCESS);
+        }
+        poll_side(pair.a);
+        poll_side(pair.b);
+        if (turns < after && ++turns == after) assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+        if (turns == after) poll_all();
+        while ((event = take(pair.a, CCI_EVENT_SEND)) != NULL) {
+            completed[(uintptr_t)event->send.context] = event->send.status == CCI_SUCCESS;
+            pending--;
+            drop(event);
+        }
+    }
+    await_end(pair.b, pair.bc, pair.bc->context);
+    for (i = 0; i < 4096; i++) {
+        assert_true(arrivals.came[i] || !completed[i]);
+    }
+    assert_int_equal(arrivals.twice, 0);
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+    pair.b->handler = NULL;
+}
+
+TEST(disconnect_beside_writes, ANYWHERE,
+     "[fi_shutdown] what has completed with CCI_SUCCESS is delivered before the end, also beside writes that are not done") {
+    side_t *a = side_open(), *b = side_open();
+    region_t local = make_region(a->ep, 30000, 0), remote = make_region(b->ep, 30000, READ_WRITE);
+    uint32_t i;
+    (void)state;
+    ask_for_ends(b);
+    for (i = 0; i < often(20); i++) {
+        leave_beside_writes(connect_sides(a, b, i & 1 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU), &local, &remote, 1 + i * 3);
+    }
+    free_region(&local);
+    free_region(&remote);
+}
+
 /* ---- lists ---- */
 
 #define LIST_MOST 256
@@ -6548,6 +6618,136 @@ TEST(os_handle_quiet, ON_HOST, "a sleeper is woken by a connection that was quie
         }
         still_patient(&patience, "the second message");
     }
+}
+
+static void poll_until_quiet(side_t *side) {
+    do {
+        poll_side(side);
+    } while (side->last_status == CCI_SUCCESS);
+}
+
+/* A program that sleeps is called only when its handle is readable; so often, until there is nothing. */
+static void call_sleeper(side_t *side, int fd) {
+    side->deaf = 0;
+    while (poll_fd(fd, 0) == 1) {
+        poll_until_quiet(side);
+    }
+    side->deaf = 1;
+}
+
+/* Connections that are to be answered when the next message of another comes, and with how many messages in all. */
+typedef struct answers {
+    cci_connection_t *to[10];
+    uint32_t count;
+    size_t sent;
+} answers_t;
+
+static int answer_others(side_t *side, cci_event_t *event) {
+    answers_t *answers = (answers_t *)side->user;
+    if (event->type != CCI_EVENT_RECV) return 0;
+    if (event->recv.len == 3) {
+        answers->to[answers->count++] = event->recv.connection;
+    } else {
+        while (answers->count > 0) {
+            cci_connection_t *to = answers->to[--answers->count];
+            uint32_t i;
+            for (i = 0; i < 1500; i++) {
+                answers->sent += cci_send(to, "0123456789abcdef", 16, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS;
+            }
+        }
+    }
+    drop(event);
+    return 1;
+}
+
+TEST(os_handle_many, ON_HOST, "a server that sleeps answers many clients to the end, in the midst of messages from others") {
+    enum { CLIENTS = 20 };
+    cci_os_handle_t fd = -1;
+    side_t *b = side_open_with_fd(&fd);
+    pair_t pair[CLIENTS];
+    answers_t answers;
+    size_t got = 0;
+    uint32_t i, k, round;
+    (void)state;
+    memset(&answers, 0, sizeof answers);
+    for (i = 0; i < CLIENTS; i++) {
+        pair[i] = connect_sides(side_open(), b, CCI_CONN_ATTR_RO);
+        pair[i].a->handler = count_and_drop;
+        pair[i].a->user = &got;
+    }
+    b->handler = answer_others;
+    b->user = &answers;
+    for (round = 0; round < 5; round++) {
+        for (i = 0; i < CLIENTS / 2; i++) {
+            assert_int_equal(cci_send(pair[i].ac, "ask", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        }
+        while (answers.count < CLIENTS / 2) { /* it sleeps before it answers */
+            poll_all();
+            call_sleeper(b, fd);
+        }
+        for (i = CLIENTS / 2; i < CLIENTS; i++) {
+            for (k = 0; k < 100; k++) {
+                assert_int_equal(cci_send(pair[i].ac, "other", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+            }
+            poll_until_quiet(pair[i].a);
+        }
+        while (answers.count > 0 || got < answers.sent) {
+            size_t before = got;
+            call_sleeper(b, fd);
+            for (i = 0; i < CLIENTS; i++) {
+                poll_until_quiet(pair[i].a);
+            }
+            if (got == before) assert_int_equal(poll_fd(fd, 5000), 1); /* else a wake-up was missed */
+        }
+    }
+    b->deaf = 0;
+}
+
+TEST(os_handle_silent, ON_HOST, "a program that sleeps until there is space for silent messages is woken when there is some") {
+    cci_os_handle_t fd = -1;
+    side_t *a = side_open_with_fd(&fd);
+    pair_t pair = connect_sides(a, side_open(), CCI_CONN_ATTR_RO);
+    size_t sent = 0, total = often(200000);
+    char message[64];
+    cci_event_t *event;
+    (void)state;
+    memset(message, 'm', sizeof message);
+    serve(pair.b);
+    while (sent < total || __atomic_load_n(&server.received, __ATOMIC_ACQUIRE) < total) {
+        size_t received = __atomic_load_n(&server.received, __ATOMIC_ACQUIRE), idle = __atomic_load_n(&server.idle, __ATOMIC_ACQUIRE);
+        while (sent < total && cci_send(pair.ac, message, sizeof message, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS) {
+            sent++;
+        }
+        while (cci_get_event(a->ep, &event) == CCI_SUCCESS) {
+            drop(event);
+        }
+        if (poll_fd(fd, 5000) == 1 || __atomic_load_n(&server.received, __ATOMIC_ACQUIRE) != received) continue;
+        if (received < sent) /* a wake-up was missed if the peer has looked meanwhile, and found nothing */
+            assert_true(__atomic_load_n(&server.idle, __ATOMIC_ACQUIRE) < idle + 100);
+    }
+    stop_serving();
+    assert_int_equal(server.failures, 0);
+}
+
+TEST(os_handle_alive, ON_HOST, "[4.6.3.1] between programs that sleep no keepalive event comes, however many connections they have") {
+    enum { CONNECTIONS = 10 };
+    cci_os_handle_t a_fd = -1, b_fd = -1;
+    side_t *a = side_open_with_fd(&a_fd), *b = side_open_with_fd(&b_fd);
+    uint64_t begin_ns;
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < CONNECTIONS; i++) {
+        (void)connect_sides(a, b, CCI_CONN_ATTR_RO);
+    }
+    set_number(a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, 100000);
+    begin_ns = real_now_ns();
+    while (real_now_ns() - begin_ns < SECOND_NS) {
+        call_sleeper(b, b_fd); /* who is asked comes first, so that a machine that stood still makes nobody late */
+        call_sleeper(a, a_fd);
+        (void)poll_fd(a_fd, 20);
+    }
+    assert_int_equal(count_of(a, CCI_EVENT_KEEPALIVE_TIMEDOUT), 0);
+    a->deaf = b->deaf = 0;
 }
 
 static uint32_t wakes_without_time;

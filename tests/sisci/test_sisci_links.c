@@ -569,6 +569,40 @@ static void an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_so
     (void)await_connection(client);
 }
 
+/* A look at the clock reads how far the peer has got. What that lets go on, or completes, must not wait for the next word. */
+static void what_is_acknowledged_while_a_server_looks_at_the_clock_keeps_it_awake(void **state) {
+    cci_os_handle_t fd;
+    cci_connection_t *mine, *its;
+    side_t *client, *server = open_sleeper_with_short_rings(&fd, &client, &mine, &its);
+    cci__sisci_link *link;
+    int round;
+    (void)state;
+    for (round = 0; round < 2; round++) {
+        cci_event_t *event = NULL;
+        client->deaf = 1;
+        if (round == 0) { /* a message that waits for space, or a completion */
+            link = fill_ring(its);
+            TRUE(cci_send(its, "last", 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS && link->items != NULL);
+        } else {
+            link = link_of(its);
+            TRUE(cci_send(its, "last", 4, NULL, 0) == CCI_SUCCESS && !cci__list_empty(&link->ops));
+        }
+        fall_asleep(server, fd);
+        TRUE(!cci__sisci_has_work(link));
+        client->deaf = 0;
+        poll_alone(client);
+        cci__sisci_read_ack(link);
+        TRUE(cci__sisci_has_work(link));
+        server->deaf = 0;
+        while (event == NULL || event->recv.len != 4) {
+            if (event != NULL) drop(event);
+            event = await(client, CCI_EVENT_RECV);
+        }
+        drop(event);
+        if (round == 1) drop(await(server, CCI_EVENT_SEND));
+    }
+}
+
 static void a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep(void **state) {
     cci_os_handle_t fd;
     cci_connection_t *mine, *its;
@@ -1908,6 +1942,7 @@ int main(void) {
         LINK_TEST(a_request_that_waits_for_space_for_its_refusal_keeps_a_server_awake_when_there_is_some),
         LINK_TEST(an_acknowledgement_behind_a_request_that_waits_for_space_is_heard),
         LINK_TEST(an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_some),
+        LINK_TEST(what_is_acknowledged_while_a_server_looks_at_the_clock_keeps_it_awake),
         LINK_TEST(a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep),
         LINK_TEST(a_message_whose_record_was_consumed_is_not_cancelled_when_its_time_is_over),
         LINK_TEST(a_message_of_any_of_many_links_is_found_in_the_next_calls),

@@ -190,7 +190,7 @@ typedef struct side {
     void *user;
 } side_t;
 
-#define MAX_SIDES 16
+#define MAX_SIDES 24
 static side_t sides[MAX_SIDES];
 static int side_count;
 
