@@ -439,6 +439,16 @@ static int has_ended(const cci_connection_t *connection) {
     return context / 2 < conn_count && conns[context / 2].side[context % 2].has_ended;
 }
 
+/* A connection has ended: what its peer was told has arrived was delivered before. */
+static void check_all_came(uint32_t id, const side_t *from) {
+    uint32_t i;
+    for (i = 0; i < from->message_count && is_reliable(&conns[id]) && is_strict; i++) {
+        const message_t *message = &from->messages[i];
+        REQUIRE(ORACLE_LOST, message->delivered || !message->done || message->failed || message->length < 4,
+                "message %u of connection %u was complete, and had not come at the end: %s", i, id, op_text(message->op));
+    }
+}
+
 /* Comes once, after everything else of the connection, and not after the program has closed it. */
 static void on_end(const cci_event_disconnect_t *event) {
     uintptr_t context = (uintptr_t)event->context - 1;
@@ -449,6 +459,7 @@ static void on_end(const cci_event_disconnect_t *event) {
     REQUIRE(ORACLE_CALL, !side->has_ended, "a connection ended twice");
     REQUIRE(ORACLE_CALL, side->open_ops == 0, "a connection ended before %u operations", side->open_ops);
     side->has_ended = 1;
+    check_all_came((uint32_t)(context / 2), &conns[context / 2].side[context % 2 == 0]);
     net.faults[FAULT_HALF_OPEN] += event->status == CCI_ETIMEDOUT;
     close_later((uint32_t)(context / 2), (uint32_t)(context % 2));
 }
