@@ -6637,10 +6637,10 @@ static void call_sleeper(side_t *side, int fd) {
     side->deaf = 1;
 }
 
-/* Connections that are to be answered when the next message of another comes, and with how many messages in all. */
+/* Connections that are to be answered when the next message of another comes; how many such came, and answers were sent. */
 typedef struct answers {
     cci_connection_t *to[10];
-    uint32_t count;
+    uint32_t count, others;
     size_t sent;
 } answers_t;
 
@@ -6650,6 +6650,7 @@ static int answer_others(side_t *side, cci_event_t *event) {
     if (event->recv.len == 3) {
         answers->to[answers->count++] = event->recv.connection;
     } else {
+        answers->others++;
         while (answers->count > 0) {
             cci_connection_t *to = answers->to[--answers->count];
             uint32_t i;
@@ -6693,7 +6694,7 @@ TEST(os_handle_many, ON_HOST, "a server that sleeps answers many clients to the 
             }
             poll_until_quiet(pair[i].a);
         }
-        while (answers.count > 0 || got < answers.sent) {
+        while (answers.others < (round + 1) * 100 * (CLIENTS / 2) || got < answers.sent) {
             size_t before = got;
             call_sleeper(b, fd);
             for (i = 0; i < CLIENTS; i++) {
