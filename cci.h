@@ -1025,7 +1025,7 @@ CCI_API int cci_reject_data(cci_event_t *conn_req, const void *data_ptr, uint32_
 
 /* Asks for a connection; a CCI_EVENT_CONNECT with the context follows. `data_ptr` (up to 1,024 bytes) is copied.
  * Names in the URI are resolved by the system's resolver, which may block. flags: 0; there is none that means anything.
- * A NULL timeout means for ever; one of 0 leaves as long as it takes until the next call, hardly enough. CCI_EINVAL: an
+ * A NULL timeout means for ever; one of 0 is over at the next call, mostly before the answer has come. CCI_EINVAL: an
  * argument is NULL or out of range, flags has a bit that is no CCI_FLAG_, data_len is over CCI_CONN_REQ_LEN, or the URI
  * is malformed. CCI_EADDRNOTAVAIL: the host is not known or of a family that the endpoint can't reach. CCI_ENOMEM. */
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,

@@ -5535,10 +5535,8 @@ static void leave_beside_writes(pair_t pair, const region_t *local, const region
             if (status == CCI_ENOBUFS) break;
             assert_int_equal(status, CCI_SUCCESS);
         }
-        poll_side(pair.a);
-        poll_side(pair.b);
+        poll_all();
         if (turns < after && ++turns == after) assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
-        if (turns == after) poll_all();
         while ((event = take(pair.a, CCI_EVENT_SEND)) != NULL) {
             completed[(uintptr_t)event->send.context] = event->send.status == CCI_SUCCESS;
             pending--;
@@ -6778,16 +6776,10 @@ static void sleep_and_poll(side_t *a, int a_fd, side_t *b, int b_fd) {
     assert_true(poll(both, 2, 20000) > 0); /* asleep for so long means that a wake-up was missed */
     wakes_without_time++;
     if (both[0].revents != 0) {
-        poll_side(a);
-        while (a->last_status == CCI_SUCCESS) {
-            poll_side(a);
-        }
+        poll_until_quiet(a);
     }
     if (both[1].revents != 0) {
-        poll_side(b);
-        while (b->last_status == CCI_SUCCESS) {
-            poll_side(b);
-        }
+        poll_until_quiet(b);
     }
 }
 
