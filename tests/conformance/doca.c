@@ -1,7 +1,7 @@
 /* doca.c - the document of the DOCA Comm Channel, sentence by sentence, over examples/doca_comm_channel.h.
  * SPDX-License-Identifier: MIT OR Unlicense
  *
- *     doca udp|sisci [PART]      all tests, or those whose sentence contains PART
+ *     doca udp|sisci|verbs [PART]      all tests, or those whose sentence contains PART
  *
  * What stands in brackets is the function whose section of the document the sentence is from, without doca_comm_channel_.
  * Host and DPU are two processes: the test is the one, and forks the other, which does what its function says and ends
@@ -55,8 +55,13 @@ typedef struct doca_comm_channel_addr_t addr_t;
 enum { PATIENCE_MS = 60000, SOON_MS = 500, LARGEST = 65535 };
 
 static char folder[] = "build/tests/doca-XXXXXX", config[64];
-static int is_udp, is_child, control = -1; /* control: of the child, to its parent */
+static const char *transport;
+static int is_child, control = -1; /* control: of the child, to its parent */
 static char service[128];                  /* of the test that runs */
+
+static int is_udp(void) {
+    return strcmp(transport, "udp") == 0;
+}
 
 /* ---- failing ---------------------------------------------------------------------------------------------------------- */
 
@@ -133,7 +138,11 @@ static int end_of(other_t other) {
 }
 
 static void finish(other_t other) {
-    MUST(end_of(other) == 0);
+    int status = end_of(other);
+    if (status != 0) {
+        print_message("the other process ended with %d\n", status);
+    }
+    MUST(status == 0);
 }
 
 /* ---- one side ----------------------------------------------------------------------------------------------------------- */
@@ -1294,20 +1303,21 @@ enum { CROWD = 4, EACH = 40, ROUNDS = 20 };
 static void crowd_of_one_process(void) {
     ep_t *eps[EACH];
     addr_t *peers[EACH], *from;
+    uint32_t each = strcmp(transport, "verbs") == 0 ? EACH / 4 : EACH; /* an endpoint of RDMA has megabytes for the adapter */
     uint32_t i, round;
-    for (i = 0; i < EACH; i++) {
+    for (i = 0; i < each; i++) {
         eps[i] = connected(&peers[i]);
     }
     for (round = 0; round < ROUNDS; round++) {
-        for (i = 0; i < EACH; i++) {
+        for (i = 0; i < each; i++) {
             send_numbered(eps[i], (uint32_t)getpid() * 100 + round + i * 7, 300, peers[i]);
         }
-        for (i = 0; i < EACH; i++) {
+        for (i = 0; i < each; i++) {
             expect_numbered(eps[i], (uint32_t)getpid() * 100 + round + i * 7, 300, &from);
             MUST(from == peers[i]);
         }
     }
-    for (i = 0; i < EACH; i++) {
+    for (i = 0; i < each; i++) {
         unmake(eps[i]);
     }
 }
@@ -1557,10 +1567,9 @@ enum { NOT_ALLOWED = 77 };
 static void configure(const char *interface) {
     FILE *file = fopen(config, "w");
     MUST(file != NULL);
-    if (is_udp) {
-        fprintf(file, "[dpu]\ntransport = udp\ninterface = %s\nmtu = 1500\n", interface);
-    } else {
-        fprintf(file, "[dpu]\ntransport = sisci\n");
+    fprintf(file, "[dpu]\ntransport = %s\n", transport);
+    if (is_udp()) {
+        fprintf(file, "interface = %s\nmtu = 1500\n", interface);
     }
     MUST(fclose(file) == 0);
 }
@@ -1717,11 +1726,11 @@ int main(int argc, char **argv) {
     struct CMUnitTest chosen[COUNT];
     size_t i, count = 0;
     int failed;
-    if (argc < 2 || (strcmp(argv[1], "udp") != 0 && strcmp(argv[1], "sisci") != 0)) {
-        fprintf(stderr, "usage: doca udp|sisci [PART]\n");
+    if (argc < 2 || (strcmp(argv[1], "udp") != 0 && strcmp(argv[1], "sisci") != 0 && strcmp(argv[1], "verbs") != 0)) {
+        fprintf(stderr, "usage: doca udp|sisci|verbs [PART]\n");
         return 2;
     }
-    is_udp = strcmp(argv[1], "udp") == 0;
+    transport = argv[1];
     (void)mkdir("build", 0777);
     (void)mkdir("build/tests", 0777);
     if (mkdtemp(folder) == NULL) {
@@ -1734,8 +1743,8 @@ int main(int argc, char **argv) {
     setenv("CCI_SISCI_DIR", folder, 1);
     unsetenv("DOCA_COMM_CHANNEL_DPU");
     for (i = 0; i < COUNT; i++) {
-        if ((tests[i].run == two_computers || tests[i].run == no_descriptors) && !is_udp) {
-            continue; /* shared memory is one computer's; a link takes more descriptors than the channels */
+        if ((tests[i].run == two_computers || tests[i].run == no_descriptors) && !is_udp()) {
+            continue; /* shared memory and a driver are one computer's; a link takes more descriptors than the channels */
         }
         if (argc < 3 || strstr(tests[i].sentence, argv[2]) != NULL) {
             chosen[count++] = (struct CMUnitTest){tests[i].sentence, tests[i].run, begin, NULL, NULL};

@@ -63,7 +63,7 @@ verbs_steps() {
     # In virtual machines that run meanwhile, and belong to one lane.
     take guests || return
     step verbs-info guest_info
-    for job in conformance-rc conformance-ud conformance-auto conformance-auto-ud rc ud conformance-arm64; do
+    for job in doca conformance-rc conformance-ud conformance-auto conformance-auto-ud rc ud conformance-arm64; do
         step "verbs-$job" guest_tests "$job"
     done
     step verbs-end guest_end

@@ -18,6 +18,7 @@ guest_all_jobs() {
     [ -z "${CCI_VM_WHOLE:-}" ] || joins='' manual=''
     cat <<END
 whole info 60 ./cci_info
+whole doca 600 ./doca verbs
 whole conformance-rc 1200 ./conformance verbs
 whole conformance-ud 1200 ./conformance verbs-ud
 whole conformance-auto 1200 ./conformance verbs-auto $joins
