@@ -357,6 +357,9 @@
  *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
  *     CCI_TINY_REGISTRATIONS    2   40 for each
  *     CCI_TINY_ENDPOINTS        1   all of the above for each
+ * CCI_NO_SERVER         with CCI_TINY: endpoints refuse all clients, 1 KB of code less.
+ * CCI_NO_CLIENT         with CCI_TINY: cci_connect() returns CCI_ERR_NOT_IMPLEMENTED, 0.7 KB of code less. Without
+ *                       both there are no handshakes: cci_tiny_open() opens a connection that both programs know of.
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -501,6 +504,8 @@
     CCI_TINY_CONNECTIONS > 100 || CCI_TINY_REGISTRATIONS < 1 || CCI_TINY_ENDPOINTS < 1
 #error "CCI_TINY: _SENDS (up to 100) and _RECEIVES are 2 at least, all others 1, _CONNECTIONS 100 at most"
 #endif
+#elif defined(CCI_NO_SERVER) || defined(CCI_NO_CLIENT)
+#error "CCI_NO_SERVER and CCI_NO_CLIENT are for CCI_TINY"
 #endif
 
 #define CCI_VERSION_MAJOR 0
@@ -1618,6 +1623,22 @@ typedef struct cci_link {
  * the version of the table is wrong. A status of `open`, or CCI_ERROR: as the log says. CCI_ENOMEM. */
 CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
                                         cci_os_handle_t *fd);
+
+#if defined(CCI_TINY) && defined(CCI_NO_SERVER) && defined(CCI_NO_CLIENT)
+/* What two programs agree on instead of a handshake; at the peer it is the other way round. */
+typedef struct cci_tiny_peer {
+    cci_link_addr_t address;    /* of the peer */
+    uint64_t token, peer_token; /* what packets to this side carry, and those to the peer: not 0, others each time */
+    uint32_t index, peer_index; /* places in the tables of both: below CCI_TINY_CONNECTIONS */
+    cci_conn_attribute_t attribute; /* CCI_CONN_ATTR_RO, _RU or _UU */
+} cci_tiny_peer_t;
+
+/* Beyond CCI 0.3.0, the reliability protocol alone: opens a connection that both sides know of, at once and without an
+ * event. What arrives before the peer has opened it is repeated. Both links have the same mtu, max_send_size and
+ * receive_window. CCI_EINVAL: a pointer is NULL, or *peer is wrong. CCI_EBUSY: the place is taken. */
+CCI_API int cci_tiny_open(cci_endpoint_t *endpoint, const cci_tiny_peer_t *peer, const void *context,
+                          cci_connection_t **connection);
+#endif
 
 #ifdef __cplusplus
 }
@@ -20336,11 +20357,27 @@ CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
 extern "C" {
 #endif
 
+#ifdef CCI_NO_SERVER
+#define CCI__TINY_SERVES 0
+#else
+#define CCI__TINY_SERVES 1
+#endif
+#ifdef CCI_NO_CLIENT
+#define CCI__TINY_CONNECTS 0
+#else
+#define CCI__TINY_CONNECTS 1
+#endif
+#define CCI__TINY_SHAKES (CCI__TINY_SERVES || CCI__TINY_CONNECTS) /* hands, with strangers */
 #define CCI__TINY_TICK_SHIFT 16
 #define CCI__TINY_MS(ms) ((uint32_t)((uint64_t)(ms)*1000000u >> CCI__TINY_TICK_SHIFT))
 #define CCI__TINY_LATER 0x7fffffff /* ticks: nothing is to be done */
 #define CCI__TINY_HEAD CCI_PACKET_HEADER
-#define CCI__TINY_ACK_ROOM 32u  /* bytes that each packet with a message or a piece leaves for the acknowledgement */
+#define CCI__TINY_ACK_ROOM 32u /* bytes that each packet with a message or a piece leaves for the acknowledgement */
+#ifdef CCI_NO_RMA
+#define CCI__TINY_FRAME 16u /* the longest head of a frame */
+#else
+#define CCI__TINY_FRAME 48u
+#endif
 #define CCI__TINY_SILENT 0x2000 /* besides the program's flags: a part of an operation whose other part reports */
 #define CCI__TINY_JOINED 0x4000 /* the message behind the write or read before it                            */
 #define CCI__TINY_FLAGS                                                                                                \
@@ -20529,6 +20566,15 @@ static uint32_t cci__tiny_index(const cci__tiny_conn_t *conn) {
     return (uint32_t)(conn - conn->ep->conn);
 }
 
+/* Was the client's request accepted, of which nothing has been heard since? */
+static int cci__tiny_is_accepted(const cci__tiny_conn_t *conn) {
+    return CCI__TINY_SERVES && conn->state == CCI__TINY_ACCEPTED;
+}
+
+static int cci__tiny_is_connecting(const cci__tiny_conn_t *conn) {
+    return CCI__TINY_CONNECTS && conn->state == CCI__TINY_CONNECTING;
+}
+
 /* A packet without frames. */
 static void cci__tiny_control(cci__tiny_conn_t *conn, int type) {
     uint8_t head[CCI__TINY_HEAD];
@@ -20587,7 +20633,7 @@ static uint32_t cci__tiny_write_ack(const cci__tiny_conn_t *conn, uint8_t *ack, 
 /* Sends a packet of an open connection: the acknowledgement where it fits, a frame's head and what is behind it. */
 static int cci__tiny_data(cci__tiny_conn_t *conn, const uint8_t *frame, uint32_t size, const void *data,
                           uint32_t length) {
-    uint8_t head[CCI__TINY_HEAD + CCI__TINY_ACK_ROOM + 48];
+    uint8_t head[CCI__TINY_HEAD + CCI__TINY_ACK_ROOM + CCI__TINY_FRAME];
     uint32_t at = CCI__TINY_HEAD, space = conn->ep->mtu - CCI__TINY_HEAD - size - length;
     int has_ack = conn->known > 0 && space >= 16 && (conn->ack || conn->pub.attribute != CCI_CONN_ATTR_UU);
     memset(head, 0, sizeof head);
@@ -20614,7 +20660,7 @@ static void cci__tiny_say(cci__tiny_conn_t *conn, int type, int reason, uint32_t
 /* Answers a packet for which nothing is kept. */
 static void cci__tiny_answer(cci__tiny_t *ep, const cci_link_addr_t *to, const uint8_t *bytes, int type) {
     uint8_t head[CCI__TINY_HEAD];
-    if (type == CCI__PKT_BUSY)
+    if (type != CCI__PKT_RESET)
         cci__tiny_head(head, type, cci__load32(bytes + 4), cci__load64(bytes + 8), 0, 0);
     else
         cci__tiny_head(head, type, cci__load32(bytes + 16), cci__load64(bytes + 8), cci__load32(bytes + 4),
@@ -20728,7 +20774,7 @@ static uint32_t cci__tiny_write_frame(cci__tiny_op_t *op, uint8_t *frame, const 
 
 /* Sends an operation's packet; 0 when the link has no room. */
 static int cci__tiny_send_op(cci__tiny_conn_t *conn, cci__tiny_op_t *op) {
-    uint8_t frame[48];
+    uint8_t frame[CCI__TINY_FRAME];
     const void *data;
     uint32_t size;
     memset(frame, 0, sizeof frame);
@@ -20921,7 +20967,7 @@ static void cci__tiny_check_silent(cci__tiny_t *ep) {
 
 static void cci__tiny_open_timers(cci__tiny_conn_t *conn) {
     cci__tiny_t *ep = conn->ep;
-    if (!conn->is_confirmed && cci__tiny_is_due(ep, conn->due)) {
+    if (CCI__TINY_CONNECTS && !conn->is_confirmed && cci__tiny_is_due(ep, conn->due)) {
         cci__tiny_control(conn, CCI__PKT_CONFIRM);
         conn->due = ep->now + cci__tiny_retry(conn->tries);
         conn->is_confirmed = ++conn->tries > 30;
@@ -20946,16 +20992,16 @@ static void cci__tiny_timers(cci__tiny_conn_t *conn) {
         cci__tiny_open_timers(conn);
         return;
     }
-    if (conn->state == CCI__TINY_CONNECTING && conn->is_late && cci__tiny_is_due(ep, conn->until)) {
+    if (cci__tiny_is_connecting(conn) && conn->is_late && cci__tiny_is_due(ep, conn->until)) {
         cci__tiny_fail(conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
         return;
     }
     if (conn->state == CCI__TINY_GONE || conn->state == CCI__TINY_REQUESTED || conn->state == CCI__TINY_BROKEN ||
         !cci__tiny_is_due(ep, conn->due))
         return;
-    if (conn->state == CCI__TINY_CONNECTING) {
+    if (cci__tiny_is_connecting(conn)) {
         cci__tiny_request(conn);
-    } else if (conn->state == CCI__TINY_ACCEPTED) {
+    } else if (cci__tiny_is_accepted(conn)) {
         cci__tiny_fail(conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
     } else if (conn->state == CCI__TINY_REJECTED || conn->tries == 6) {
         conn->state = CCI__TINY_GONE;
@@ -21487,26 +21533,33 @@ static void cci__tiny_on_data(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, uint
 
 /* ---- packets that arrive ---------------------------------------------------------------------------------------- */
 
-/* A place in the table for a connection: of those that are free, the one that was not used for longest, since it
- * remembers the token of the connection that it had. */
+/* Takes a place in the table for a connection, if it is free. */
+static cci__tiny_conn_t *cci__tiny_take_place(cci__tiny_t *ep, uint32_t index, uint64_t token) {
+    cci__tiny_conn_t *conn = &ep->conn[index];
+    if (conn->state != CCI__TINY_GONE || conn->pending || conn->is_held || conn->count > 0) return NULL;
+    memset(conn, 0, offsetof(cci__tiny_conn_t, op));
+    conn->ep = ep;
+    conn->pub.endpoint = &ep->pub;
+    conn->token = token;
+    conn->timeout_us = ep->timeout_us;
+    conn->keepalive_us = ep->keepalive_us;
+    return conn;
+}
+
+/* Of the places that are free, the one that was not used for longest, since it remembers the token of the connection
+ * that it had. */
 static cci__tiny_conn_t *cci__tiny_new_conn(cci__tiny_t *ep) {
+    const uint64_t token = cci__tiny_secret();
     uint32_t i;
-    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
-        cci__tiny_conn_t *conn = &ep->conn[ep->turn];
+    for (i = 0; token != 0 && i < CCI_TINY_CONNECTIONS; i++) {
+        cci__tiny_conn_t *conn = cci__tiny_take_place(ep, ep->turn, token);
         ep->turn = (uint8_t)(ep->turn + 1 < CCI_TINY_CONNECTIONS ? ep->turn + 1 : 0);
-        if (conn->state != CCI__TINY_GONE || conn->pending || conn->is_held || conn->count > 0) continue;
-        memset(conn, 0, offsetof(cci__tiny_conn_t, op));
-        conn->ep = ep;
-        conn->pub.endpoint = &ep->pub;
-        conn->token = cci__tiny_secret();
-        conn->timeout_us = ep->timeout_us;
-        conn->keepalive_us = ep->keepalive_us;
-        return conn->token ? conn : NULL;
+        if (conn) return conn;
     }
     return NULL;
 }
 
-static void cci__tiny_open(cci__tiny_conn_t *conn, uint32_t window) {
+static void cci__tiny_opened(cci__tiny_conn_t *conn, uint32_t window) {
     cci__tiny_t *ep = conn->ep;
     conn->state = CCI__TINY_OPEN;
     conn->heard = conn->taken = conn->asked = ep->now;
@@ -21571,7 +21624,7 @@ static void cci__tiny_on_answer(cci__tiny_conn_t *conn, const uint8_t *bytes) {
         if (cci__load64(bytes + 24) == conn->peer_token && !conn->is_server) cci__tiny_control(conn, CCI__PKT_CONFIRM);
         return;
     }
-    if (conn->state != CCI__TINY_CONNECTING) return;
+    if (!cci__tiny_is_connecting(conn)) return;
     if (bytes[1] == CCI__PKT_REJECT) {
         cci__tiny_fail(conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
     } else if (bytes[1] == CCI__PKT_COOKIE) {
@@ -21591,9 +21644,16 @@ static void cci__tiny_on_answer(cci__tiny_conn_t *conn, const uint8_t *bytes) {
         conn->fires = conn->tries = 0;
         conn->status = CCI_SUCCESS;
         conn->pending |= 1u << CCI_EVENT_CONNECT;
-        cci__tiny_open(conn, cci__max32(cci__load32(bytes + 36), 4096));
+        cci__tiny_opened(conn, cci__max32(cci__load32(bytes + 36), 4096));
         conn->due = ep->now; /* CONFIRM */
     }
+}
+
+/* The peer has ended the connection, or forgotten it. */
+static void cci__tiny_ended(cci__tiny_conn_t *conn, int status) {
+    if (cci__tiny_is_accepted(conn)) cci__tiny_fail(conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
+    if (conn->state == CCI__TINY_OPEN) cci__tiny_break(conn, status);
+    if (conn->state == CCI__TINY_CLOSING) conn->state = CCI__TINY_GONE;
 }
 
 /* RESET names what it answers: the connection is the one whose peer has that index and token. */
@@ -21602,18 +21662,14 @@ static void cci__tiny_on_reset(cci__tiny_t *ep, const uint8_t *bytes) {
     const uint32_t index = cci__load32(bytes + 4);
     if (index >= CCI_TINY_CONNECTIONS) return;
     conn += index;
-    if (conn->peer_token != cci__load64(bytes + 8) || conn->peer_index != cci__load32(bytes + 16)) return;
-    if (conn->state == CCI__TINY_ACCEPTED) cci__tiny_fail(conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
-    if (conn->state == CCI__TINY_OPEN) cci__tiny_break(conn, CCI_ERR_DISCONNECTED);
-    if (conn->state == CCI__TINY_CLOSING) conn->state = CCI__TINY_GONE;
+    if (conn->peer_token == cci__load64(bytes + 8) && conn->peer_index == cci__load32(bytes + 16))
+        cci__tiny_ended(conn, CCI_ERR_DISCONNECTED);
 }
 
 /* The peer has closed the connection. */
 static void cci__tiny_on_close(cci__tiny_conn_t *conn) {
     cci__tiny_control(conn, CCI__PKT_CLOSED);
-    if (conn->state == CCI__TINY_CLOSING) conn->state = CCI__TINY_GONE;
-    if (conn->state == CCI__TINY_ACCEPTED) cci__tiny_fail(conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
-    if (conn->state == CCI__TINY_OPEN) cci__tiny_break(conn, CCI_SUCCESS);
+    cci__tiny_ended(conn, CCI_SUCCESS);
     if (conn->state == CCI__TINY_BROKEN) conn->tries = 6; /* there is nobody left to tell */
 }
 
@@ -21629,10 +21685,10 @@ static void cci__tiny_on_packet(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, ui
         cci__tiny_on_close(conn);
         return;
     }
-    if (conn->state == CCI__TINY_BROKEN)
+    if (CCI__TINY_SHAKES && conn->state == CCI__TINY_BROKEN)
         cci__tiny_answer(conn->ep, &conn->peer, (const uint8_t *)buf->bytes, CCI__PKT_RESET);
-    if (conn->state == CCI__TINY_ACCEPTED) {
-        cci__tiny_open(conn, conn->until);
+    if (cci__tiny_is_accepted(conn)) {
+        cci__tiny_opened(conn, conn->until);
         conn->status = CCI_SUCCESS;
         conn->pending |= 1u << CCI_EVENT_ACCEPT;
     }
@@ -21657,26 +21713,14 @@ static uint32_t cci__tiny_checked(const cci__tiny_t *ep, const uint8_t *bytes, u
     return length >= CCI__TINY_HEAD && bytes[0] == CCI_PACKET_VERSION && bytes[3] == ep->crc ? length : 0;
 }
 
-/* A datagram; it lies in a buffer that may be kept. */
-static void cci__tiny_input(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
+/* A packet that names a connection of this side. */
+static void cci__tiny_on_named(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
     const uint8_t *bytes = (const uint8_t *)buf->bytes;
-    cci__tiny_conn_t *conn;
-    length = cci__tiny_checked(ep, bytes, length);
-    if (length == 0) return;
-    if (bytes[1] == CCI__PKT_REQUEST) {
-        cci__tiny_on_request(ep, buf, length, from);
-        return;
-    }
-    if (bytes[1] == CCI__PKT_RESET) {
-        if (length == CCI__TINY_HEAD) cci__tiny_on_reset(ep, bytes);
-        return;
-    }
-    if (bytes[1] == CCI__PKT_ACCEPT && length < 40) return;
-    conn = cci__tiny_find(ep, cci__load32(bytes + 4), cci__load64(bytes + 8));
+    cci__tiny_conn_t *conn = cci__tiny_find(ep, cci__load32(bytes + 4), cci__load64(bytes + 8));
     switch (bytes[1]) {
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
-        if (conn) cci__tiny_on_answer(conn, bytes);
+        if (CCI__TINY_CONNECTS && conn) cci__tiny_on_answer(conn, bytes);
         break;
     case CCI__PKT_ACCEPT:
     case CCI__PKT_CONFIRM:
@@ -21684,20 +21728,32 @@ static void cci__tiny_input(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t leng
     case CCI__PKT_DATA:
     case CCI__PKT_CLOSE:
         if (!conn) {
-            cci__tiny_answer(ep, from, bytes, CCI__PKT_RESET);
-            break;
-        }
-        if (bytes[1] == CCI__PKT_ACCEPT) {
+            if (CCI__TINY_SHAKES) cci__tiny_answer(ep, from, bytes, CCI__PKT_RESET);
+        } else if (bytes[1] != CCI__PKT_ACCEPT)
+            cci__tiny_on_packet(conn, buf, length);
+        else if (CCI__TINY_CONNECTS)
             cci__tiny_on_answer(conn, bytes);
-            break;
-        }
-        cci__tiny_on_packet(conn, buf, length);
         break;
     case CCI__PKT_CLOSED:
         if (conn) cci__tiny_on_packet(conn, buf, length);
         break;
     default: break;
     }
+}
+
+/* A datagram; it lies in a buffer that may be kept. */
+static void cci__tiny_input(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
+    const uint8_t *bytes = (const uint8_t *)buf->bytes;
+    length = cci__tiny_checked(ep, bytes, length);
+    if (length == 0 || (bytes[1] == CCI__PKT_ACCEPT && length < 40)) return;
+    if (bytes[1] == CCI__PKT_RESET) {
+        if (CCI__TINY_SHAKES && length == CCI__TINY_HEAD) cci__tiny_on_reset(ep, bytes);
+    } else if (bytes[1] != CCI__PKT_REQUEST)
+        cci__tiny_on_named(ep, buf, length, from);
+    else if (CCI__TINY_SERVES)
+        cci__tiny_on_request(ep, buf, length, from);
+    else if (CCI__TINY_SHAKES && length >= 48)
+        cci__tiny_answer(ep, from, bytes, CCI__PKT_REJECT);
 }
 
 /* Sends acknowledgements that nothing has taken along: those that are urgent, 1, or all, 0. */
@@ -21747,15 +21803,15 @@ static cci_event_t *cci__tiny_conn_event(cci__tiny_conn_t *conn, uint32_t kinds)
     conn->is_held = 1;
     memset(event, 0, sizeof *event);
     event->type = (cci_event_type_t)type;
-    if (type == CCI_EVENT_CONNECT_REQUEST) {
+    if (CCI__TINY_SERVES && type == CCI_EVENT_CONNECT_REQUEST) {
         event->request.data_len = conn->request_length;
         event->request.data_ptr = (const uint8_t *)conn->request->bytes + 48;
         event->request.attribute = conn->pub.attribute;
-    } else if (type == CCI_EVENT_CONNECT) {
+    } else if (CCI__TINY_CONNECTS && type == CCI_EVENT_CONNECT) {
         event->connect.status = (cci_status_t)(handle ? CCI_SUCCESS : conn->status);
         event->connect.context = conn->pub.context;
         event->connect.connection = handle;
-    } else if (type == CCI_EVENT_ACCEPT) {
+    } else if (CCI__TINY_SERVES && type == CCI_EVENT_ACCEPT) {
         event->accept.status = (cci_status_t)(handle ? CCI_SUCCESS : conn->status);
         event->accept.context = conn->pub.context;
         event->accept.connection = handle;
@@ -21860,7 +21916,7 @@ CCI_API int cci_return_event(cci_event_t *event) {
         given->buf = NULL;
     } else {
         cci__tiny_conn_t *conn = CCI__CONTAINER(event, cci__tiny_conn_t, event);
-        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        if (CCI__TINY_SERVES && event->type == CCI_EVENT_CONNECT_REQUEST) {
             if (conn->state == CCI__TINY_REQUESTED) return CCI_EINVAL;
             conn->request->state = CCI__TINY_EMPTY;
             conn->request = NULL;
@@ -21894,7 +21950,7 @@ static cci__tiny_conn_t *cci__tiny_undecided(cci_event_t *event) {
     cci__tiny_conn_t *conn;
     if (!event || event->type != CCI_EVENT_CONNECT_REQUEST) return NULL;
     conn = CCI__CONTAINER(event, cci__tiny_conn_t, event);
-    return conn->state == CCI__TINY_REQUESTED ? conn : NULL;
+    return CCI__TINY_SERVES && conn->state == CCI__TINY_REQUESTED ? conn : NULL;
 }
 
 CCI_API int cci_accept(cci_event_t *conn_req, const void *context) {
@@ -21943,7 +21999,7 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
         strncmp(server_uri, "link://", 7) != 0)
         return CCI_EINVAL;
     if (timeout && !cci__is_duration(timeout)) return CCI_EINVAL;
-    if (attribute > CCI_CONN_ATTR_UU || data_len > ep->mtu - 48) return CCI_ERR_NOT_IMPLEMENTED;
+    if (!CCI__TINY_CONNECTS || attribute > CCI_CONN_ATTR_UU || data_len > ep->mtu - 48) return CCI_ERR_NOT_IMPLEMENTED;
     memset(&peer, 0, sizeof peer);
     if (ep->link->resolve) status = ep->link->resolve(ep->handle, server_uri + 7, &peer);
     if (status != CCI_SUCCESS) return status;
@@ -21964,6 +22020,29 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     cci__tiny_step(ep);
     return CCI_SUCCESS;
 }
+
+#if !CCI__TINY_SHAKES
+CCI_API int cci_tiny_open(cci_endpoint_t *endpoint, const cci_tiny_peer_t *peer, const void *context,
+                          cci_connection_t **connection) {
+    cci__tiny_t *ep = (cci__tiny_t *)(void *)endpoint;
+    cci__tiny_conn_t *conn;
+    if (!endpoint || !peer || !connection || peer->token == 0 || peer->peer_token == 0 ||
+        peer->index >= CCI_TINY_CONNECTIONS || (unsigned)peer->attribute > CCI_CONN_ATTR_UU)
+        return CCI_EINVAL;
+    if ((conn = cci__tiny_take_place(ep, peer->index, peer->token)) == NULL) return CCI_EBUSY;
+    conn->peer = peer->address;
+    conn->peer_index = peer->peer_index;
+    conn->peer_token = peer->peer_token;
+    conn->pub.attribute = peer->attribute;
+    conn->pub.max_send_size = ep->device.max_send_size;
+    conn->pub.context = (void *)(uintptr_t)context;
+    conn->is_confirmed = 1;
+    cci__tiny_look_at_clock(ep);
+    cci__tiny_opened(conn, ep->window);
+    *connection = &conn->pub;
+    return CCI_SUCCESS;
+}
+#endif
 
 CCI_API int cci_disconnect(cci_connection_t *connection) {
     cci__tiny_conn_t *conn = (cci__tiny_conn_t *)(void *)connection;

@@ -11,10 +11,10 @@
 
 #include "tests/unit/small_side.h"
 
-extern const struct side full_side, small_side, least_side, tiny_side, bare_side;
+extern const struct side full_side, small_side, least_side, tiny_side, bare_side, asks_side, serves_side;
 
 #define QUEUE 64u
-#define SIDES 5
+#define SIDES 7
 
 typedef struct datagram {
     uint64_t at_ns;
@@ -111,17 +111,38 @@ static const char *pair(const struct side *server_side, const struct side *clien
     return failure;
 }
 
+/* Who is no server says so to clients. */
+static const char *refusal(const struct side *server_side, const struct side *client_side, int seed) {
+    end_t *server, *client;
+    const char *failure;
+    under_way = bad = 0;
+    server = server_side->open('s', '\0', 0, seed);
+    client = client_side->open('c', 's', seed % 2, seed);
+    (void)talk(server_side, server, client_side, client);
+    failure = client_side->state(client)->refused == 1 ? NULL : "it is not refused";
+    client_side->close(client);
+    server_side->close(server);
+    return failure;
+}
+
+/* Small profiles have other datagrams than tiny ones. */
+static int is_small(const struct side *side) {
+    return side == &small_side || side == &least_side;
+}
+
 int main(int argc, char **argv) {
-    static const struct side *const sides[SIDES] = {&full_side, &small_side, &least_side, &tiny_side, &bare_side};
-    static const char *const names[SIDES] = {"full", "small", "least", "tiny", "bare"};
+    static const struct side *const sides[SIDES] = {&full_side, &small_side, &least_side, &tiny_side, &bare_side, &asks_side, &serves_side};
+    static const char *const names[SIDES] = {"full", "small", "least", "tiny", "bare", "clients'", "servers'"};
     int seeds = argc > 1 ? atoi(argv[1]) : 10, first = argc > 2 ? atoi(argv[2]) : 0, seed, i, failures = 0;
     if (argc > 3) loss = atoi(argv[3]);
     for (i = 1; i < SIDES * SIDES; i++) {
         const struct side *server = sides[i / SIDES], *client = sides[i % SIDES];
         const char *failure = NULL;
-        if ((server == &small_side || server == &least_side) && (client == &tiny_side || client == &bare_side)) continue;
-        if ((client == &small_side || client == &least_side) && (server == &tiny_side || server == &bare_side)) continue;
-        for (seed = first; seed < first + seeds && !failure; seed++) failure = pair(server, client, seed);
+        if (client == &serves_side || (is_small(server) && !is_small(client) && client != &full_side) ||
+            (is_small(client) && !is_small(server) && server != &full_side))
+            continue;
+        for (seed = first; seed < first + seeds && !failure; seed++)
+            failure = server == &asks_side ? refusal(server, client, seed) : pair(server, client, seed);
         if (failure)
             printf("FAIL: %s server, %s client, seed %d: %s\n", names[i / SIDES], names[i % SIDES], seed - 1, failure);
         else

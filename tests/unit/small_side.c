@@ -230,6 +230,7 @@ static void take(end_t *end, cci_event_t *event) {
         end->state.connected++;
         break;
     case CCI_EVENT_CONNECT:
+        end->state.refused += event->connect.status == CCI_ECONNREFUSED;
         expect(end, event->connect.status == CCI_SUCCESS, "connecting failed");
         end->connection = event->connect.connection;
         end->state.connected++;

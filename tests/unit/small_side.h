@@ -12,7 +12,7 @@ typedef struct end end_t;
 
 struct end_state {
     const char *failure; /* NULL, or the first thing that was wrong */
-    uint32_t connected, received, ended;
+    uint32_t connected, refused, received, ended;
     int done;
 };
 

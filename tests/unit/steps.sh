@@ -25,13 +25,15 @@ small_profiles() {
     flags='-g1 -O1'
     # shellcheck disable=SC2086
     ! works $sanitizers || flags="-g1 -O1 $sanitizers"
-    for profile in full small least tiny bare; do
+    for profile in full small least tiny bare asks serves; do
         case $profile in
         full) macros='' ;;
         small) macros=-DCCI_SMALL ;;
         least) macros='-DCCI_SMALL -DCCI_NO_RMA -DCCI_NO_TEXT -DCCI_NO_CONGESTION' ;;
         tiny) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300' ;;
         bare) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_TINY_RECEIVES=2 -DCCI_NO_RMA' ;;
+        asks) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_NO_SERVER' ;;
+        serves) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_NO_CLIENT' ;;
         esac
         # shellcheck disable=SC2086
         "$cc" -std=gnu11 $flags -I. "-DSIDE=${profile}_side" $macros -c -o "$out/$profile.o" tests/unit/small_side.c ||
@@ -39,7 +41,7 @@ small_profiles() {
     done
     # shellcheck disable=SC2086
     "$cc" -std=gnu11 $flags -I. -o "$out/small" tests/unit/small.c "$out/full.o" "$out/small.o" "$out/least.o" \
-        "$out/tiny.o" "$out/bare.o" || { fail 'small.c does not compile' && return; }
+        "$out/tiny.o" "$out/bare.o" "$out/asks.o" "$out/serves.o" || { fail 'small.c does not compile' && return; }
     within 900 "$out/small" 3 >"$out/small.txt"
     status=$?
     cat "$out/small.txt"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * small.c lets it talk to all other profiles. Here are the ends of connections, what is refused, and bytes of strangers.
+ * test_tiny_alone.c runs what needs no handshake with connections that both sides know of.
  */
 #define _GNU_SOURCE 1
 #include <setjmp.h>
@@ -142,6 +143,7 @@ static int setup(void **state) {
     (void)state;
     hooks.random = chance;
     queued = bad = is_cut = is_full = probe_idle_s = dead = 0;
+    memset(sent_to, 0, sizeof sent_to);
     clock_ns = 1000 * MS;
     random_state = 88172645463325252u;
     if (cci_setup(&hooks) != CCI_SUCCESS) return -1;
@@ -181,6 +183,27 @@ static void done(cci_event_t *event) {
     assert_int_equal(cci_return_event(event), CCI_SUCCESS);
 }
 
+#if !CCI__TINY_SHAKES
+/* Opens the connection of side `i` to `to` at a place of both; its packets have a token of theirs. */
+static cci_connection_t *open_alone(int i, int to, uint32_t place, cci_conn_attribute_t attribute, uint64_t time) {
+    cci_connection_t *connection = NULL;
+    cci_tiny_peer_t peer;
+    memset(&peer, 0, sizeof peer);
+    peer.address.bytes[0] = (uint8_t)to;
+    peer.token = time * 100 + 10 * (uint64_t)to + (uint64_t)i;
+    peer.peer_token = time * 100 + 10 * (uint64_t)i + (uint64_t)to;
+    peer.index = peer.peer_index = place;
+    peer.attribute = attribute;
+    assert_int_equal(cci_tiny_open(side[i], &peer, &side[i], &connection), CCI_SUCCESS);
+    return connection;
+}
+
+static cci_connection_t *connect_sides(cci_conn_attribute_t attribute, cci_connection_t **server) {
+    static uint64_t time;
+    *server = open_alone(0, 1, 0, attribute, ++time);
+    return open_alone(1, 0, 0, attribute, time);
+}
+#else
 static void ask(int from, const char *uri, cci_conn_attribute_t attribute) {
     const struct timeval timeout = {10, 0};
     assert_int_equal(cci_connect(side[from], uri, "hello", 5, attribute, NULL, 0, &timeout), CCI_SUCCESS);
@@ -207,6 +230,7 @@ static cci_connection_t *connect_sides(cci_conn_attribute_t attribute, cci_conne
     done(event);
     return client;
 }
+#endif
 
 static void expect_text(int i, const char *text) {
     cci_event_t *event = expect(i, CCI_EVENT_RECV);
@@ -252,6 +276,7 @@ static void test_a_message_goes_each_way_on_each_kind_of_connection(void **state
     }
 }
 
+#if CCI__TINY_SHAKES
 static void test_a_request_can_be_rejected_and_can_find_nobody(void **state) {
     cci_event_t *event;
     (void)state;
@@ -368,6 +393,8 @@ static void test_requests_throw_nobody_out(void **state) {
     }
 }
 
+#endif
+
 static void test_messages_come_before_the_end(void **state) {
     cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
     cci_event_t *event;
@@ -406,6 +433,7 @@ static void test_what_lies_behind_a_gap_at_the_end_was_not_delivered(void **stat
     assert_int_equal(expect(0, CCI_EVENT_DISCONNECT)->disconnect.connection == server, 1);
 }
 
+#if CCI__TINY_SHAKES
 static void test_a_peer_that_was_restarted_has_forgotten(void **state) {
     cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
     cci_event_t *event;
@@ -421,6 +449,69 @@ static void test_a_peer_that_was_restarted_has_forgotten(void **state) {
     assert_int_equal(event->disconnect.status, CCI_ERR_DISCONNECTED);
     done(event);
 }
+
+#else
+static void test_what_comes_before_the_peer_has_opened_is_repeated(void **state) {
+    cci_connection_t *early = open_alone(1, 0, 1, CCI_CONN_ATTR_RO, 7), *late;
+    (void)state;
+    say(early, "one");
+    say(early, "two");
+    assert_null(next_event(1, 5000));
+    assert_int_equal(sent_to[1], 0); /* who knows no such connection is silent */
+    late = open_alone(0, 1, 1, CCI_CONN_ATTR_RO, 7);
+    expect_text(0, "one");
+    expect_text(0, "two");
+    expect_sent(1, CCI_SUCCESS);
+    expect_sent(1, CCI_SUCCESS);
+    say(late, "three");
+    expect_text(1, "three");
+}
+
+/* Its packets have another token: what of the connection before is still under way is for nobody. */
+static void test_a_side_that_begins_anew_hears_nothing_of_before(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    struct datagram before;
+    (void)state;
+    say(client, "old");
+    before = queue[0];
+    expect_text(0, "old");
+    expect_sent(1, CCI_SUCCESS);
+    assert_int_equal(cci_destroy_endpoint(side[0]), CCI_SUCCESS);
+    open_side(0);
+    done(expect(1, CCI_EVENT_DISCONNECT));
+    assert_int_equal(cci_disconnect(client), CCI_SUCCESS);
+    assert_null(next_event(1, 10000)); /* the place is free */
+    client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    queue[queued++] = before;
+    say(client, "new");
+    expect_text(0, "new");
+    assert_null(next_event(0, 1000));
+}
+
+static void test_what_is_agreed_on_is_checked(void **state) {
+    cci_connection_t *connection = NULL;
+    cci_tiny_peer_t peer, wrong[4];
+    int i;
+    (void)state;
+    memset(&peer, 0, sizeof peer);
+    peer.token = peer.peer_token = 1;
+    for (i = 0; i < 4; i++) wrong[i] = peer;
+    wrong[0].token = 0;
+    wrong[1].peer_token = 0;
+    wrong[2].index = CCI_TINY_CONNECTIONS;
+    wrong[3].attribute = CCI_CONN_ATTR_UU_MC_TX;
+    for (i = 0; i < 4; i++) assert_int_equal(cci_tiny_open(side[0], &wrong[i], NULL, &connection), CCI_EINVAL);
+    assert_int_equal(cci_tiny_open(NULL, &peer, NULL, &connection), CCI_EINVAL);
+    assert_int_equal(cci_tiny_open(side[0], NULL, NULL, &connection), CCI_EINVAL);
+    assert_int_equal(cci_tiny_open(side[0], &peer, NULL, NULL), CCI_EINVAL);
+    assert_null(connection);
+    assert_int_equal(cci_tiny_open(side[0], &peer, &peer, &connection), CCI_SUCCESS);
+    assert_ptr_equal(connection->context, &peer);
+    assert_ptr_equal(connection->endpoint, side[0]);
+    assert_int_equal(cci_tiny_open(side[0], &peer, NULL, &connection), CCI_EBUSY);
+    assert_int_equal(cci_connect(side[1], "link://0", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_ERR_NOT_IMPLEMENTED);
+}
+#endif
 
 static void test_silence_ends_what_waits_for_an_answer(void **state) {
     const uint32_t second_us = 1000000;
@@ -607,6 +698,22 @@ static void act(int i, cci_connection_t **connection, cci_rma_handle_t *handle) 
     }
 }
 
+static void connect_at_random(int from, uint32_t round, cci_connection_t **connection) {
+#if CCI__TINY_SHAKES
+    (void)round, (void)connection;
+    (void)cci_connect(side[from], "link://0", last, below(100), (cci_conn_attribute_t)below(3), NULL, 0, NULL);
+#else
+    cci_tiny_peer_t peer;
+    memset(&peer, 0, sizeof peer);
+    peer.address.bytes[0] = (uint8_t)from;
+    peer.token = peer.peer_token = 1 + round / 1000;
+    peer.attribute = (cci_conn_attribute_t)(round / 1000 % 3);
+    if (!connection[0]) (void)cci_tiny_open(side[0], &peer, NULL, &connection[0]);
+    peer.address.bytes[0] = 0;
+    (void)cci_tiny_open(side[from], &peer, NULL, &connection[from]);
+#endif
+}
+
 /* What CCI_TINY leaves out is "not implemented", as in a library that was built without it. */
 static void test_statistics_are_left_out(void **state) {
     cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
@@ -642,7 +749,7 @@ static void test_changed_packets_do_no_harm(void **state) {
     for (round = 0; round < 100000; round++) {
         const int from = 1 + (int)below(2);
         if (!connection[from] && below(20) == 0)
-            (void)cci_connect(side[from], "link://0", memory, below(100), (cci_conn_attribute_t)below(3), NULL, 0, NULL);
+            connect_at_random(from, round, connection);
         for (i = 0; i < 3; i++) act(i, &connection[i], handle[i ? 0 : from]);
         if (connection[from] && below(2000) == 0) {
             (void)cci_disconnect(connection[from]);
@@ -656,14 +763,20 @@ static void test_changed_packets_do_no_harm(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_message_goes_each_way_on_each_kind_of_connection, setup, teardown),
+#if CCI__TINY_SHAKES
         cmocka_unit_test_setup_teardown(test_a_request_can_be_rejected_and_can_find_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_full_table_says_busy_until_there_is_space, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_full_table_gives_up_who_does_not_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_full_buffers_give_up_who_does_not_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_requests_throw_nobody_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_peer_that_was_restarted_has_forgotten, setup, teardown),
+#else
+        cmocka_unit_test_setup_teardown(test_what_comes_before_the_peer_has_opened_is_repeated, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_side_that_begins_anew_hears_nothing_of_before, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_agreed_on_is_checked, setup, teardown),
+#endif
         cmocka_unit_test_setup_teardown(test_messages_come_before_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_lies_behind_a_gap_at_the_end_was_not_delivered, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_peer_that_was_restarted_has_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(test_silence_ends_what_waits_for_an_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_silent_peer_is_asked_for_a_sign_of_life, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_program_that_keeps_its_events_loses_nothing, setup, teardown),
