@@ -7431,12 +7431,25 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     return 1;
 }
 
+/* Unordered: messages overtake long writes, until something is missing. Each write that is overtaken may leave a gap at
+ * the receiver, which remembers CCI__REL_SEQUENCES: are those before the run so many, or short? */
+static int cci__rel_is_behind_writes(const cci_rel_t *rel, const cci_rel_item_t *run) {
+    const cci_list_t *node = rel->bulks.next;
+    uint32_t count = 0;
+    if (!cci__rel_has_long_write(rel)) return 1;
+    for (; node != &rel->bulks && count < CCI__REL_SEQUENCES / 4; node = node->next, count++)
+        if (CCI__CONTAINER(node, cci_rel_item_t, queue)->first > run->first) return 0;
+    return count == CCI__REL_SEQUENCES / 4;
+}
+
 /* What is to be sent next, NULL if nothing may be. */
 static cci_rel_item_t *cci__rel_next_item(const cci_rel_t *rel) {
     cci_rel_item_t *run = NULL, *bulk = NULL, *held;
     if (!cci__list_empty(&rel->runs)) run = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     if (!cci__list_empty(&rel->bulks)) bulk = CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue);
-    if (!run || ((rel->ordered | rel->rnr) && bulk && bulk->first < run->first && !(run->flags & CCI__ITEM_VOID)))
+    if (!run || (bulk && bulk->first < run->first && !(run->flags & CCI__ITEM_VOID) &&
+                 ((rel->ordered | rel->rnr) || !cci__list_empty(&rel->lost) ||
+                  (CCI__REL_FAR && cci__rel_is_behind_writes(rel, run)))))
         run = bulk; /* what comes later would only wait at the receiver, or be refused */
     if (rel->ordered && run && !cci__list_empty(&rel->held)) {
         held = CCI__CONTAINER(rel->held.next, cci_rel_item_t, queue);
@@ -7593,6 +7606,8 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
     if (CCI__UNLIKELY(rel->shuffled)) cci__rel_sort_lost(rel);
     if (CCI__UNLIKELY(wait)) return cci__rel_output_write(rel, packet, now_ns);
     older = !cci__list_empty(&rel->lost) && cci__rel_queue_is_older(rel);
+    if (CCI__REL_FAR && older && !rel->ordered)
+        older = (int)(rel->next_number & 1); /* in turn: either may be what the peer waits for */
     if (!older && cci__rel_output_any_lost(rel, packet, now_ns)) return 1;
     while ((item = cci__rel_next_item(rel)) != NULL) {
         /* A small packet waits for company while others are on their way, but not for long. */
