@@ -6830,6 +6830,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
  *   The walk: is the window open, and is it time (pacing); what was lost first, then new items in order; the
  * packet's head gets an ACK if one is owed; cci__rel_track() remembers the packet until it is acknowledged.
  *   Invariant: each packet that wants to be acknowledged has a record in `flight`, in the order of packet numbers.
+ *   Parts: frames into a packet; what was lost; the next packet.
  * ================================================================================================================== */
 
 /* How long a peer may need to answer, before there is a sample: what the user learnt of the path is in rttvar_ns. */
@@ -7118,6 +7119,8 @@ static inline void cci__rel_open_for(cci_rel_t *rel, cci_rel_packet_t *packet, c
     if (CCI__UNLIKELY(rel->untold)) cci__rel_write_taken(rel, packet);
 }
 
+/* ---- what was lost ---- */
+
 /* A write that is not longer than a packet stands among messages at the peer, and needs a buffer there. */
 static CCI__RARE int cci__rel_is_long_write(const cci_rel_t *rel, const cci_rel_item_t *item) {
     return item->kind == CCI__ITEM_BULK && item->bulk.length > rel->mtu;
@@ -7325,6 +7328,8 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     cci__rel_track(rel, packet, sent, now_ns);
     return 1;
 }
+
+/* ---- the next packet ---- */
 
 /* All of the item has been sent once. */
 static void cci__rel_all_sent(cci_rel_item_t *item) {
@@ -7590,10 +7595,13 @@ static int cci__rel_output_write(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
     return sent && cci__rel_output_lost(rel, packet, sent, now_ns);
 }
 
-/* Does an item that was begun anew, or withdrawn, come before what is lost? There may be no room for it until then. */
+/* Does an item that was begun anew, or withdrawn, come before what is lost? There may be no room for it until then.
+ * Unordered they take turns: the peer may wait for either. */
 static int cci__rel_queue_is_older(const cci_rel_t *rel) {
-    uint64_t first = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node)->item->first;
     const cci_rel_item_t *run = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
+    uint64_t first;
+    if (cci__list_empty(&rel->lost) || (CCI__REL_FAR && !rel->ordered && !(rel->next_number & 1))) return 0;
+    first = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node)->item->first;
     return (!cci__list_empty(&rel->runs) && (run->first < first || (run->flags & CCI__ITEM_VOID))) ||
            (!cci__list_empty(&rel->bulks) && CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue)->first < first);
 }
@@ -7605,9 +7613,7 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
     if (CCI__UNLIKELY(wait) && rel->ordered) return 0;
     if (CCI__UNLIKELY(rel->shuffled)) cci__rel_sort_lost(rel);
     if (CCI__UNLIKELY(wait)) return cci__rel_output_write(rel, packet, now_ns);
-    older = !cci__list_empty(&rel->lost) && cci__rel_queue_is_older(rel);
-    if (CCI__REL_FAR && older && !rel->ordered)
-        older = (int)(rel->next_number & 1); /* in turn: either may be what the peer waits for */
+    older = cci__rel_queue_is_older(rel);
     if (!older && cci__rel_output_any_lost(rel, packet, now_ns)) return 1;
     while ((item = cci__rel_next_item(rel)) != NULL) {
         /* A small packet waits for company while others are on their way, but not for long. */
