@@ -13772,12 +13772,17 @@ static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
     return 0;
 }
 
-/* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
- * quarter to what is due, a little more to requests for connections, and its share to other connections. A single
- * buffer, and the last one that there is memory for, is for what is due, where that comes for sure. */
-static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__hot_t *hot, int in_order, uint32_t spoken_for) {
+/* Buffers that what comes too early leaves to what is due: the last quarter, and a little more to requests for
+ * connections. A single buffer is for what is due, where that comes for sure. */
+static uint32_t cci__dgram_early_leaves(const cci__dgram_t *ep, const cci__hot_t *hot) {
     uint32_t count = ep->base.recv_buf_count;
-    uint32_t early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || hot->rel.reliable : cci__max32(count / 16, 2));
+    return count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || hot->rel.reliable : cci__max32(count / 16, 2));
+}
+
+/* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves their
+ * share to other connections, too. The last one that there is memory for is for what is due. */
+static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__hot_t *hot, int in_order, uint32_t spoken_for) {
+    uint32_t early = cci__dgram_early_leaves(ep, hot);
     uint32_t left = cci__dgram_buffers_left(ep, !in_order), reserve = spoken_for + (in_order ? 0 : early);
     if (left > reserve && (in_order || cci__share(hot->rel.buffers_held, left - reserve)) &&
         (CCI__LIKELY(ep->base.evq.free_buffer_count > spoken_for + !in_order) || cci__dgram_grow_buffers(ep)))
@@ -13788,14 +13793,17 @@ static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__hot_t *hot, int in
     return 0;
 }
 
-/* May the packet that is being taken in be kept? It needs a free buffer in its place. Anybody can send to a group,
- * so its messages leave the last quarter to what peers send. */
+/* May the packet that is being taken in be kept? It needs a free buffer in its place, unless another packet has come in
+ * the same buffer and is kept; but what comes early may hold that longer. Anybody can send to a group, so its messages
+ * leave the last quarter to what peers send. */
 static int cci__dgram_on_keep(void *user, void *buffer, int in_order) {
     cci__hot_t *hot = (cci__hot_t *)user;
     cci__dgram_t *ep = cci__dgram_of(hot->conn);
     cci_evq_buffer_t *kept = (cci_evq_buffer_t *)buffer;
     if (hot->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) in_order = 0;
-    if (kept->refs == 1 && !cci__dgram_buffer_for(ep, hot, in_order, 0)) return 0;
+    if (kept->refs == 1 ? !cci__dgram_buffer_for(ep, hot, in_order, 0)
+                        : !in_order && cci__dgram_buffers_left(ep, 1) <= cci__dgram_early_leaves(ep, hot))
+        return 0;
     kept->refs++;
     return 1;
 }

@@ -4977,6 +4977,48 @@ static void operations_of(cci_conn_attribute_t attribute) {
     free_region(&remote);
 }
 
+/* Four connections, two of each kind, to a program that has `few` receive buffers and returns them at once. */
+static void mix_on_few_buffers(uint32_t few) {
+    side_t *a = side_open(), *b = side_open();
+    region_t remote = make_region(b->ep, 64, READ_WRITE);
+    pair_t pairs[4];
+    size_t received = 0, sent = 0;
+    uint32_t i, issued = 0, done = 0;
+    cci_event_t *event;
+    for (i = 0; i < 4; i++) pairs[i] = connect_sides(a, b, i & 1 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, few);
+    b->handler = count_and_drop;
+    b->user = &received;
+    while (done < often(2000)) {
+        for (; issued < often(2000); issued++) {
+            const uint32_t dice = issued * 2654435761u >> 12;
+            cci_connection_t *connection = pairs[dice % 4].ac;
+            const int is_atomic = (dice >> 4) % 2 && has_atomics(connection, CCI_CAN_ATOMICS_32);
+            int status = is_atomic ? cci_atomic(connection, CCI_ATOMIC_FETCH_ADD, 4, remote.handle, 8, 1, 0, NULL, NULL, 0)
+                                   : cci_send(connection, remote.start, (dice >> 8) % 60, NULL, 0);
+            if (status == CCI_ENOBUFS) break;
+            assert_int_equal(status, CCI_SUCCESS);
+            sent += !is_atomic;
+        }
+        poll_all();
+        while ((event = take(a, CCI_EVENT_SEND)) != NULL) {
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            done++;
+            drop(event);
+        }
+    }
+    AWAIT(received == sent);
+    free_region(&remote);
+    side_close(a);
+    side_close(b);
+}
+
+TEST(recv_few_atomics, ANYWHERE, "[4.6.3.1] messages and atomics of several connections are all done with 1, 2 and 4 receive buffers") {
+    uint32_t few;
+    (void)state;
+    for (few = 1; few <= 4; few *= 2) mix_on_few_buffers(few);
+}
+
 TEST(atomic_ro, ANYWHERE, "RO: cci_atomic() adds, swaps, and compares and swaps, 4 and 8 bytes, and gives what was there") {
     (void)state;
     operations_of(CCI_CONN_ATTR_RO);
