@@ -4254,9 +4254,9 @@ CCI_API void cci_conn_move(cci_conn_table_t *table, cci_conn_t *conn, const cci_
     cci__conn_count(table, conn, counted, 0);
 }
 
-/* Is there a peer that may think that the connection lives? */
+/* Is there a peer that may think that the connection lives? An address that may be another's gets no more than its due. */
 CCI_API int cci_conn_has_listener(const cci_conn_t *conn) {
-    return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) &&
+    return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) && !conn->unproven &&
            !(conn->flags & CCI__CONN_KEY_EXHAUSTED) &&
            (conn->state != CCI_CONN_BROKEN || cci_conn_life_of(conn)->at.end_status == CCI_ETIMEDOUT);
 }
@@ -8893,14 +8893,19 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
     return cci__rel_fill(rel, entry, offset, length);
 }
 
-/* Unreliable: a message of which a piece is lost never becomes whole. The oldest make room, all go after a second. */
-static void cci__rel_unreliable_reassembly(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
-    cci_list_t *node;
-    uint32_t count = 0;
+/* Unreliable: a message of which a piece is lost never becomes whole. The oldest makes room for a later one, if there is
+ * one that is older. */
+static int cci__rel_forget_oldest(cci_rel_t *rel, uint64_t sequence) {
+    cci_rel_reassembly_t *oldest = CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node);
+    if (CCI__REL_FAR && (rel->reliable || cci__list_empty(&rel->reassemblies) || oldest->first >= sequence)) return 0;
+    cci__rel_free_reassembly(rel, oldest);
+    return 1;
+}
+
+/* Unreliable: a message of which the first piece has come. All go after a second without another. */
+static void cci__rel_make_room(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     if (cci__rel_reassembly(rel, sequence, 0)) return;
-    for (node = rel->reassemblies.next; node != &rel->reassemblies; node = node->next) count++;
-    if (count >= CCI__REL_UNRELIABLE_REASSEMBLIES)
-        cci__rel_free_reassembly(rel, CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node));
+    if (rel->reassembly_count >= CCI__REL_UNRELIABLE_REASSEMBLIES) (void)cci__rel_forget_oldest(rel, sequence);
     rel->expire_ns = now_ns + 1000 * CCI__MS;
 }
 
@@ -8911,14 +8916,16 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
     cci_rel_reassembly_t *entry;
     int in_order = rel->reliable && sequence == rel->expected;
     if (!rel->reliable)
-        cci__rel_unreliable_reassembly(rel, sequence, now_ns);
+        cci__rel_make_room(rel, sequence, now_ns);
     else if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
         return CCI__TAKEN;
-    entry = cci__rel_reassembly(rel, sequence, 1);
+    do entry = cci__rel_reassembly(rel, sequence, 1);
+    while (CCI__REL_FAR && !entry && cci__rel_forget_oldest(rel, sequence));
     if (!entry) return CCI__REFUSED;
     if (entry->complete) return CCI__TAKEN;
     if (entry->range_count == 0 && entry->total == 0) {
-        entry->memory = rel->pool->callbacks->assemble(rel->user, 8 + cci__pad8(total), in_order, &entry->buffer);
+        do entry->memory = rel->pool->callbacks->assemble(rel->user, 8 + cci__pad8(total), in_order, &entry->buffer);
+        while (CCI__REL_FAR && !entry->memory && cci__rel_forget_oldest(rel, sequence));
         if (!entry->memory) {
             entry->buffer = NULL;
             cci__rel_free_reassembly(rel, entry);
@@ -13801,8 +13808,9 @@ static int cci__dgram_on_keep(void *user, void *buffer, int in_order) {
     cci__dgram_t *ep = cci__dgram_of(hot->conn);
     cci_evq_buffer_t *kept = (cci_evq_buffer_t *)buffer;
     if (hot->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) in_order = 0;
-    if (kept->refs == 1 ? !cci__dgram_buffer_for(ep, hot, in_order, 0)
-                        : !in_order && cci__dgram_buffers_left(ep, 1) <= cci__dgram_early_leaves(ep, hot))
+    if (kept->refs == 1
+            ? !cci__dgram_buffer_for(ep, hot, in_order, 0)
+            : CCI__REL_FAR && !in_order && cci__dgram_buffers_left(ep, 1) <= cci__dgram_early_leaves(ep, hot))
         return 0;
     kept->refs++;
     return 1;

@@ -655,6 +655,7 @@ static void test_a_handshake_opens_both_sides_and_copies_of_its_packets_open_not
     assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING); /* undecided: nothing to say */
     assert_int_equal(s->in.answer, 0);
     accept_request();
+    assert_false(cci_conn_has_listener(s->conn)); /* that address may be another's: it gets no CLOSE */
     assert_true(s->conn->deadline_ns == now_ns + CCI__CONN_ACCEPT_NS);
     assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING);
     assert_int_equal(s->in.answer, CCI__PKT_ACCEPT);
@@ -672,6 +673,7 @@ static void test_a_handshake_opens_both_sides_and_copies_of_its_packets_open_not
     assert_int_equal(s->in.answer, CCI__PKT_CONFIRMED);
     cci_conn_opened(&s->table, s->conn, now_ns);
     assert_int_equal(s->table.unproven, 0);
+    assert_true(cci_conn_has_listener(s->conn));
     assert_int_equal(counted(s, &c->address, 0), 1);
     assert_int_equal(counted(s, &c->address, 1), 0);
     assert_int_equal(give(s, &confirm), CCI_CONN_GOT_NOTHING);

@@ -75,6 +75,7 @@ typedef struct side {
     uint8_t delivered[MESSAGES];
     uint32_t delivered_count, next_in_order;
     uint32_t refuse_keep; /* of 256 */
+    uint32_t most_parts;  /* messages in pieces that it has memory for; 0: any number */
     int refuse_early;     /* keeps no packet that is not the next one */
     int refuse_place;     /* places nothing at an address that is a multiple of 32 */
     int all_refused;                    /* places nothing any more */
@@ -179,6 +180,7 @@ static uint8_t *sink_assemble(void *user, uint32_t size, int in_order, void **bu
     buf_t *buf;
     (void)in_order;
     if (size > BLOCK_SIZE || chance(s->world, 256) < s->refuse_keep) return NULL;
+    if (s->most_parts && s->rel.buffers_held >= s->most_parts) return NULL;
     buf = buf_new(CCI_REL_HEADER + size);
     *buffer = buf;
     return buf->data;
@@ -857,6 +859,26 @@ static void test_an_unreliable_message_is_delivered_as_it_comes(void **state) {
     assert_int_equal(w->side[1].delivered_count, 50);
     assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
     world_end(w);
+}
+
+/* What can't become whole any more does not keep others from it, however few may be there in pieces at once. */
+static void test_long_unreliable_messages_go_on_arriving_when_packets_are_lost(void **state) {
+    static const uint32_t most_parts[] = {1, 2, 4, 100};
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        world_t *w = world_new(6 + i, CCI_CONN_ATTR_UU, 1500);
+        w->side[1].most_parts = most_parts[i];
+        w->lose = 6; /* 2 % of packets, a tenth of messages */
+        for (n = 0; n < 400; n++) {
+            send_sure(&w->side[0], 5000);
+            run_for(w, 20 * MS);
+        }
+        assert_in_range(w->side[1].delivered_count, 300, 399);
+        run_for(w, 2000 * MS);
+        assert_pools_full(&w->side[1], BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
 }
 
 /* ---- writes ------------------------------------------------------------------------------------------------------ */
@@ -2970,6 +2992,7 @@ int main(void) {
         cmocka_unit_test(test_messages_join_what_waits_to_leave_and_nothing_else),
         cmocka_unit_test(test_a_batch_of_long_messages_stops_where_the_receiver_was_not_ready),
         cmocka_unit_test(test_an_unreliable_message_is_delivered_as_it_comes),
+        cmocka_unit_test(test_long_unreliable_messages_go_on_arriving_when_packets_are_lost),
         cmocka_unit_test(test_writes_place_exact_bytes_and_nothing_outside),
         cmocka_unit_test(test_a_message_comes_after_the_data_it_follows),
         cmocka_unit_test(test_a_fenced_write_does_not_overtake_the_one_before),
