@@ -4254,7 +4254,7 @@ CCI_API void cci_conn_move(cci_conn_table_t *table, cci_conn_t *conn, const cci_
     cci__conn_count(table, conn, counted, 0);
 }
 
-/* Is there a peer that may think that the connection lives? An address that may be another's gets no more than its due. */
+/* Is there a peer that may think that the connection lives? An address that may be another's has got its due. */
 CCI_API int cci_conn_has_listener(const cci_conn_t *conn) {
     return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) && !conn->unproven &&
            !(conn->flags & CCI__CONN_KEY_EXHAUSTED) &&
@@ -8893,8 +8893,8 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
     return cci__rel_fill(rel, entry, offset, length);
 }
 
-/* Unreliable: a message of which a piece is lost never becomes whole. The oldest makes room for a later one, if there is
- * one that is older. */
+/* Unreliable: a message of which a piece is lost never becomes whole. The oldest makes room for a later one; 0: there is
+ * none. */
 static int cci__rel_forget_oldest(cci_rel_t *rel, uint64_t sequence) {
     cci_rel_reassembly_t *oldest = CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node);
     if (CCI__REL_FAR && (rel->reliable || cci__list_empty(&rel->reassemblies) || oldest->first >= sequence)) return 0;
@@ -8907,6 +8907,28 @@ static void cci__rel_make_room(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
     if (cci__rel_reassembly(rel, sequence, 0)) return;
     if (rel->reassembly_count >= CCI__REL_UNRELIABLE_REASSEMBLIES) (void)cci__rel_forget_oldest(rel, sequence);
     rel->expire_ns = now_ns + 1000 * CCI__MS;
+}
+
+/* The first piece of a message has come: memory for all of it, or 0. */
+static int cci__rel_begin_message(cci_rel_t *rel, cci_rel_reassembly_t *entry, const uint8_t *frame, int in_order) {
+    const uint32_t total = cci__load32(frame + 12);
+    cci_rel_run_t *run;
+    do entry->memory = rel->pool->callbacks->assemble(rel->user, 8 + cci__pad8(total), in_order, &entry->buffer);
+    while (CCI__REL_FAR && !entry->memory && cci__rel_forget_oldest(rel, entry->first));
+    if (!entry->memory) {
+        entry->buffer = NULL;
+        return 0;
+    }
+    cci__rel_hold_buffer(rel, 1);
+    run = (cci_rel_run_t *)(void *)entry->memory;
+    run->buffer = entry->buffer;
+    run->begin = CCI_REL_HEADER;
+    run->end = (uint16_t)(CCI_REL_HEADER + 8 + total);
+    run->count = 1;
+    cci__rel_frame(entry->memory + CCI_REL_HEADER, CCI__FRAME_MESSAGE, frame[1], total, entry->first);
+    entry->total = total;
+    entry->after = frame[1] & CCI__FRAME_AFTER;
+    return 1;
 }
 
 /* A piece of a message that is longer than the path's packets. */
@@ -8923,27 +8945,11 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
     while (CCI__REL_FAR && !entry && cci__rel_forget_oldest(rel, sequence));
     if (!entry) return CCI__REFUSED;
     if (entry->complete) return CCI__TAKEN;
-    if (entry->range_count == 0 && entry->total == 0) {
-        do entry->memory = rel->pool->callbacks->assemble(rel->user, 8 + cci__pad8(total), in_order, &entry->buffer);
-        while (CCI__REL_FAR && !entry->memory && cci__rel_forget_oldest(rel, sequence));
-        if (!entry->memory) {
-            entry->buffer = NULL;
-            cci__rel_free_reassembly(rel, entry);
-            if (rel->reliable && (in_order || !rel->ordered)) cci__rel_nack(rel, sequence, CCI_ERR_RNR);
-            if (in_order) rel->advanced = 1;
-            return CCI__REFUSED;
-        }
-        cci__rel_hold_buffer(rel, 1);
-        {
-            cci_rel_run_t *run = (cci_rel_run_t *)(void *)entry->memory;
-            run->buffer = entry->buffer;
-            run->begin = CCI_REL_HEADER;
-            run->end = (uint16_t)(CCI_REL_HEADER + 8 + total);
-            run->count = 1;
-            cci__rel_frame(entry->memory + CCI_REL_HEADER, CCI__FRAME_MESSAGE, frame[1], total, sequence);
-        }
-        entry->total = total;
-        entry->after = frame[1] & CCI__FRAME_AFTER;
+    if (entry->range_count == 0 && entry->total == 0 && !cci__rel_begin_message(rel, entry, frame, in_order)) {
+        cci__rel_free_reassembly(rel, entry);
+        if (rel->reliable && (in_order || !rel->ordered)) cci__rel_nack(rel, sequence, CCI_ERR_RNR);
+        if (in_order) rel->advanced = 1;
+        return CCI__REFUSED;
     }
     if (entry->total != total || !entry->buffer || !cci__rel_fits(rel, entry, sequence, offset, offset + length))
         return CCI__REFUSED;
