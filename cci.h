@@ -8893,7 +8893,7 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
     return cci__rel_fill(rel, entry, offset, length);
 }
 
-/* Unreliable: a message of which a piece is lost never becomes whole. The oldest makes room for a later one; 0: there is
+/* Unreliable: a message of which a piece is lost never becomes whole. The oldest makes room for later ones; 0: there is
  * none. */
 static int cci__rel_forget_oldest(cci_rel_t *rel, uint64_t sequence) {
     cci_rel_reassembly_t *oldest = CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node);
