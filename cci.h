@@ -166,6 +166,8 @@
  *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, receive buffers and idle
  *                                      connections excepted: 1 GiB by default, 256 MiB on 32-bit machines. Each kind of
  *                                      thing has its part
+ *     connections with atomics         a 128th of memory_limit: 27,000 by default. Further ones: CCI_ENOBUFS here; an
+ *                                      atomic that the peer has no memory for ends with CCI_ETIMEDOUT
  * At the memory limit idle connections free their memory for traffic. If that is not enough, connections take turns in
  * the order in which they asked; each turn is the same number of bytes. Until the turn of a connection comes, its sends
  * return CCI_ENOBUFS, and packets of its peer are dropped and asked for again later. Nothing that was accepted is lost.
