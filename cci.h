@@ -1111,14 +1111,14 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
 /* ---- remote memory access [4.7.2.3 - 4.7.2.5] ------------------------------------------------------------------- */
 
 /* Registers memory. Registrations may overlap. flags: what peers may do (CCI_FLAG_READ, CCI_FLAG_WRITE), 0 for local
- * use. The handle belongs to the library and stays valid until it is deregistered. CCI_EINVAL: a pointer is NULL or
- * the length is 0, the range passes the end of the address space, or flags has a bit that is no CCI_FLAG_. CCI_ENOBUFS:
- * too many registrations. CCI_ENOMEM. */
+ * use. The handle is the library's, valid until deregistered. CCI_EINVAL: a pointer is NULL, the length is 0, the range
+ * leaves the address space, or flags has a bit that is no CCI_FLAG_. CCI_ENOBUFS: too many of them. CCI_ENOMEM. */
 CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
                              cci_rma_handle_t **rma_handle);
 
 /* Ends a registration: from now on nothing touches the memory. An RMA of this endpoint that is using it ends with
- * CCI_ERR_RMA_HANDLE, one of a peer too. CCI_EINVAL: a pointer is NULL. CCI_ERR_RMA_HANDLE: there is no such handle. */
+ * CCI_ERR_RMA_HANDLE, one of a peer too. With sisci it waits for copies of peers that are under way; a peer that is
+ * stopped in the middle of one is waited for. CCI_EINVAL: a pointer is NULL. CCI_ERR_RMA_HANDLE: no such handle. */
 CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_handle);
 
 /* Moves data_len bytes between registered memories. With msg_ptr and msg_len the peer gets that message after the data.

@@ -180,6 +180,13 @@
  * The key `rma` of a device chooses: auto (mapped, else copied by the kernel, else through slots), map (as auto, but
  * waits for the mapping, and never asks the kernel), copy (by the kernel), bounce (through slots).
  *
+ * THE END OF A REGISTRATION, with CCI: cci_rma_deregister(), cci_destroy_endpoint() and cci_finalize() wait for copies
+ * of peers that are under way, of up to 1 MiB each, and other calls with the endpoint wait for them. A peer that is
+ * stopped in the middle of one (SIGSTOP, a debugger, a container that is paused) or gets no processor is waited for
+ * until it goes on or dies. A peer whose threads were all seen elsewhere, each asleep for a second or running for ten
+ * seconds of processor time while the copy got no further, has broken its word and loses its link. So signal handlers
+ * must not sleep for a second in a thread that copies.
+ *
  * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up
  * to 8 KiB. The group keeps its last 128 messages; one that a receiver has got belongs to that receiver. No member
  * waits for another. Who joins waits for the founder, or who has taken the group over since, to let it in: nobody joins
@@ -203,8 +210,10 @@
  * refused: connecting to it is CCI_ECONNREFUSED, and the log says why.
  *   An endpoint takes 31 KiB at first. Its buffers are made in slabs when they are first needed.
  *   Connections end at once on both sides: what the peer had consumed before it closed a connection, or its endpoint,
- * is complete, everything else that is pending ends with CCI_ERR_DISCONNECTED, and messages that it had sent before are
- * still received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that:
+ * is complete, and everything else that is pending ends with CCI_ERR_DISCONNECTED. Of the messages that it had sent
+ * before, those that were complete and SILENT ones are still received; those whose completion had not come when it
+ * called cci_disconnect() end with CCI_ERR_DISCONNECTED there and are not received; an endpoint that is destroyed takes
+ * none back. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that:
  *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
  *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
  *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
@@ -1300,7 +1309,8 @@ enum {
     CCI__SCI_AT_LOSE,      /* the channel to an owner has ended                     */
     CCI__SCI_AT_REJOIN,    /* a survivor is about to look for the owner             */
     CCI__SCI_AT_MARK,      /* a process shares a segment from now on                */
-    CCI__SCI_AT_LEAVE      /* an owner has given up the name                        */
+    CCI__SCI_AT_LEAVE,     /* an owner has given up the name                        */
+    CCI__SCI_AT_COPY       /* a peer's registration is valid, and its memory is next */
 };
 
 /* Messages between two devices; both run on one host, so the order of bytes is that host's. */
@@ -5813,7 +5823,7 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
  *             watch 272   what the peer wants to be told of by a mark (see >>sisci-cci-words)
  *             sleep 320   through an adapter: the peer sleeps and wants an interrupt
  *             ready 328   the peer has closed its inbox to all others
- *             busy 384    the peer is copying from or to the owner's registered memory
+ *             busy 384    the peer's copies from or to the owner's registered memory: odd while one is under way
  *             done 448    answers to the owner's bounced RMAs; 480: what the owner may map of what it has asked for
  *             returns 512 blocks of the peer's inbox that are free again
  *             ring 1024   records of whole lines of 64 bytes; then blocks, then bounce slots
@@ -5847,7 +5857,7 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
 #include <sched.h>
 #include <sys/timerfd.h>
 
-#define CCI__SISCI_MAGIC 0x43434935u /* of this version of what lies in shared memory */
+#define CCI__SISCI_MAGIC 0x43434936u /* of this version of what lies in shared memory */
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
 #define CCI__SISCI_FIRST_LINE 48u /* bytes of a record in its first line, and in each other */
@@ -5886,9 +5896,11 @@ enum { CCI__SISCI_AN_OP, CCI__SISCI_AN_ITEM };
 #define CCI__SISCI_LINK_IDLE_NS (1000 * CCI__MS)  /* how long a link outlives its last connection */
 #define CCI__SISCI_HANDSHAKE_NS (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
 #define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
-#define CCI__SISCI_VIEWS 16u         /* segments of the peer's memory that a link maps at once */
-#define CCI__SISCI_GRANTS 8u         /* to connect to segments, that a link's peer has and may not have used yet */
-#define CCI__SISCI_GROUPS 16u        /* multicast connections of an endpoint */
+#define CCI__SISCI_SPINS 100u  /* looks at whether a peer still copies before there is a millisecond between them */
+#define CCI__SISCI_SIGNS 1000u /* looks that show a thread elsewhere, after which it is not believed to copy */
+#define CCI__SISCI_VIEWS 16u   /* segments of the peer's memory that a link maps at once */
+#define CCI__SISCI_GRANTS 8u   /* to connect to segments, that a link's peer has and may not have used yet */
+#define CCI__SISCI_GROUPS 16u  /* multicast connections of an endpoint */
 #define CCI__SISCI_GROUP_BYTES 8192u /* of a multicast message at most */
 #define CCI__SISCI_GROUP_SLOTS 128u
 #define CCI__SISCI_STEAL                                                                                               \
@@ -6253,6 +6265,7 @@ typedef struct cci__sisci_link_rma {
     cci__sisci_views *views;                   /* of the peer's memory, or NULL */
     cci__sisci_slot slot[CCI__SISCI_SLOTS];    /* pieces that wait for an answer */
     uint64_t slot_number;                      /* of the last piece */
+    uint32_t copies;                           /* ours to and from the peer's memory: beginnings and ends */
     cci__sisci_grant grant[CCI__SISCI_GRANTS]; /* what the peer may connect to */
     uint32_t grants;                           /* how many there ever were: the oldest is replaced */
 } cci__sisci_link_rma;
@@ -7773,8 +7786,8 @@ static cci__sisci_conn *cci__sisci_find_conn(cci__sisci *ep, cci__sisci_link *li
  *
  * The initiator does the RMA with process_vm_readv and process_vm_writev where the kernel allows that (the same user,
  * the same container): the target's program takes no part. It first reads the registration from the target's memory,
- * and sets the word `busy` in the target's inbox meanwhile; deregistration waits for that word. Elsewhere the data goes
- * in pieces through slots of the inboxes, and the target copies.
+ * and the word `busy` in the target's inbox is odd meanwhile; who ends a registration waits until it has changed.
+ * Elsewhere the data goes in pieces through slots of the inboxes, and the target copies.
  *   Invariants: each piece looks up the registration anew. A slot has a number while it waits for an answer; an answer
  * with another number is ignored. Atomics are always done by the target's process.
  * ================================================================================================================== */
@@ -7796,6 +7809,7 @@ static int cci__sisci_vm_piece(cci__sisci_link *link, const cci__sisci_item *ite
     if (region.key != item->remote_key || region.key == 0 || (region.flags & wanted) != wanted ||
         length > region.length || offset > region.length - length)
         return CCI_ERR_RMA_HANDLE;
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_COPY);
     here.iov_base = local;
     here.iov_len = (size_t)length;
     there.iov_base = region.start + offset;
@@ -7807,26 +7821,6 @@ static int cci__sisci_vm_piece(cci__sisci_link *link, const cci__sisci_item *ite
 
 static uint8_t *cci__sisci_local(cci__sisci *ep, const cci__sisci_item *item, uint64_t offset, uint64_t length) {
     return cci_rma_address(&ep->rma.table, item->local_key, item->local_region, item->local_offset + offset, length, 0);
-}
-
-/* Copies up to `most` bytes; 1 when the RMA is over. */
-static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
-    while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
-        uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
-        uint8_t *local = cci__sisci_local(ep, item, item->begun, length);
-        if (!local) {
-            item->status = CCI_ERR_RMA_HANDLE;
-            break;
-        }
-        cci__sisci_store(link->out.base + CCI__SISCI_AT_BUSY, 1);
-        CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that the key is gone */
-        item->status = cci__sisci_vm_piece(link, item, local, item->remote_offset + item->begun, length);
-        cci__sisci_store(link->out.base + CCI__SISCI_AT_BUSY, 0);
-        item->begun += length;
-        most -= length;
-        cci__sisci_renew(link, item);
-    }
-    return item->status != CCI_SUCCESS || item->begun == item->rma_length;
 }
 
 /* What travels with a bounced piece. */
@@ -7987,7 +7981,7 @@ static void cci__sisci_serve_atomic(cci__sisci *ep, cci__sisci_link *link, const
  * once, without the kernel or the target. The target's guard admits who has shown a key, for reading only unless that
  * registration may be written. Whether a registration is still there is looked up for each piece in the target's
  * registration table, a segment that peers cannot write to, under the same rule of `busy`. Later registrations in a
- * segment that is mapped already need no question.
+ * segment that is mapped already need no question. Last: waiting for copies of peers, when a registration has ended.
  *   The guard runs with the lock of the SISCI device held, inside cci__sci_progress().
  * ================================================================================================================== */
 
@@ -8155,67 +8149,73 @@ static int cci__sisci_request_map(cci__sisci_link *link, const cci__sisci_item *
     return 1;
 }
 
-/* Where a piece is in the peer's memory. *place is NULL, and the status is CCI_SUCCESS, while that is not mapped. */
-static int cci__sisci_find_place(cci__sisci_link *link, const cci__sisci_item *item, uint64_t offset, uint64_t length,
-                                 uint8_t **place) {
+/* Looks up the peer's registration and copies a piece in mapped memory; a status, CCI_EAGAIN while it is not mapped. */
+static int cci__sisci_map_piece(cci__sisci_link *link, const cci__sisci_item *item, uint8_t *local, uint64_t offset,
+                                uint64_t length) {
     cci__sisci_views *views = link->rma.views;
     const cci__sisci_entry *at = (const cci__sisci_entry *)(const void *)views->registry.base + item->remote_region;
     uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
     cci__sisci_entry entry;
     cci__sisci_view *view;
-    *place = NULL;
+    uint8_t *place;
     if (item->remote_region >= views->registry.size / sizeof entry || cci__sisci_load_long(&at->check) != item->check)
         return CCI_ERR_RMA_HANDLE;
     memcpy(&entry, at, sizeof entry);
     if ((entry.flags & wanted) == 0 || length > entry.length || offset > entry.length - length)
         return CCI_ERR_RMA_HANDLE;
     view = entry.block ? cci__sisci_find_view(views, entry.block) : NULL;
-    if (!view || !view->base || (!item->is_read && !view->is_writable)) return CCI_SUCCESS;
+    if (!view || !view->base || (!item->is_read && !view->is_writable)) return CCI_EAGAIN;
     if (entry.offset > view->size || entry.length > view->size - entry.offset)
         return CCI_ERR_RMA_HANDLE; /* that is not its memory */
     view->turn = views->turn;
-    *place = view->base + (size_t)(entry.offset + offset);
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_COPY);
+    place = view->base + (size_t)(entry.offset + offset);
+    memcpy(item->is_read ? local : place, item->is_read ? place : local, (size_t)length);
     return CCI_SUCCESS;
 }
 
-/* Moves up to `most` bytes between the memories: 1 when the RMA is over, -1 when the peer's is not mapped. */
-static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
-    if (!link->rma.views || !link->rma.views->registry.base) return -1;
-    link->rma.views->turn++;
+/* Copies the next few pieces, in mapped memory or by the kernel: 1 when the RMA is over, -1 when that is not mapped. A
+ * target that has left has ended its registrations, too. */
+static int cci__sisci_copy_pieces(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, int is_mapped) {
+    uint64_t most = 4 * CCI__SISCI_VM_PIECE;
+    if (is_mapped && (!link->rma.views || !link->rma.views->registry.base)) return -1;
+    if (is_mapped) link->rma.views->turn++;
     while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
         uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
-        uint8_t *local = cci__sisci_local(ep, item, item->begun, length), *place = NULL;
-        if (!local) {
-            item->status = CCI_ERR_RMA_HANDLE;
-            break;
+        uint64_t offset = item->remote_offset + item->begun;
+        uint8_t *local = cci__sisci_local(ep, item, item->begun, length);
+        int status = CCI_ERR_RMA_HANDLE;
+        if (local) {
+            cci__sisci_store(link->out.base + CCI__SISCI_AT_BUSY, ++link->rma.copies);
+            CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that the registration has ended */
+            status = is_mapped ? cci__sisci_map_piece(link, item, local, offset, length)
+                               : cci__sisci_vm_piece(link, item, local, offset, length);
+            cci__sisci_store(link->out.base + CCI__SISCI_AT_BUSY, ++link->rma.copies);
+            if (status == CCI_EAGAIN) return -1;
+            if (status == CCI_ERR_RMA_HANDLE && cci__sisci_load(link->in.base + CCI__SISCI_AT_LEFT) == 1)
+                status = CCI_ERR_DISCONNECTED;
         }
-        cci__sisci_write_word(link, CCI__SISCI_AT_BUSY, 1);
-        CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that it has */
-        item->status = cci__sisci_find_place(link, item, item->remote_offset + item->begun, length, &place);
-        if (place) memcpy(item->is_read ? local : place, item->is_read ? place : local, (size_t)length);
-        cci__sisci_write_word(link, CCI__SISCI_AT_BUSY, 0);
-        if (!place && item->status == CCI_SUCCESS) return -1;
+        item->status = status;
         item->begun += length;
         most -= length;
         cci__sisci_renew(link, item);
-        ep->rma.mapped_bytes += place ? length : 0;
+        ep->rma.mapped_bytes += is_mapped && status == CCI_SUCCESS ? length : 0;
     }
     return item->status != CCI_SUCCESS || item->begun == item->rma_length;
 }
 
 /* 1 when the RMA is over. Memory that can be mapped is; until then, and all other memory, is copied. */
 static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
-    const uint64_t most = 4 * CCI__SISCI_VM_PIECE;
     int is_over;
 #ifndef CCI_NO_ATOMICS
     if (item->width > 0) return cci__sisci_request_atomic(ep, link, item);
 #endif
     if (item->is_shared && item->slots == 0 && ep->device.rma_mode < CCI__SISCI_RMA_COPY) {
-        is_over = cci__sisci_mapped(ep, link, item, most);
+        is_over = cci__sisci_copy_pieces(ep, link, item, 1);
         if (is_over >= 0) return is_over;
         if (cci__sisci_request_map(link, item) && ep->device.rma_mode == CCI__SISCI_RMA_MAP) return 0;
     }
-    return link->peer.vm ? cci__sisci_vm(ep, link, item, most) : cci__sisci_bounced(ep, link, item);
+    return link->peer.vm ? cci__sisci_copy_pieces(ep, link, item, 0) : cci__sisci_bounced(ep, link, item);
 }
 
 /* Something that an RMA waits for is there. */
@@ -8277,6 +8277,90 @@ static void cci__sisci_remove_shared(cci__sisci *ep, cci__sisci_shared *shared) 
         cci__sisci_remove_segment(ep, shared->segment);
     }
     shared->base = NULL;
+}
+
+/* Waits for a moment, later for a millisecond; 1 when the copy of a peer's that had this number is over. */
+static int cci__sisci_is_copied(const cci__sisci_link *link, uint32_t number, uint32_t *looks) {
+    (void)(*looks < CCI__SISCI_SPINS ? sched_yield() : poll(NULL, 0, 1));
+    if (++*looks % 10000 == 1000) cci_log(CCI_LOG_WARN, "a peer takes long to copy memory that is being deregistered");
+    cci__sisci_run_callbacks(link->ep); /* tells when it dies */
+    return link->join.news.out < 0 || link->join.news.attached < 0 ||
+           cci__sisci_load(link->in.base + CCI__SISCI_AT_BUSY) != number;
+}
+
+/* Waits until the copy is over: 0; or until a thread of the peer's can't be copying: 1. It has ended, is the caller, or
+ * was asleep at so many looks, or had run for another tick of the clock. One that is stopped, frozen, waits for memory
+ * or gets no processor does none of these. */
+static int cci__sisci_is_elsewhere(const cci__sisci_link *link, uint32_t number, uint32_t *looks, DIR *threads,
+                                   const char *thread) {
+    unsigned long user = 0, system = 0, ran = ~0ul;
+    uint32_t signs = 0;
+    while (signs < CCI__SISCI_SIGNS && strtol(thread, NULL, 10) != (long)syscall(SYS_gettid)) {
+        char text[512], state;
+        const char *end;
+        ssize_t n;
+        int fd;
+        snprintf(text, sizeof text, "%s/stat", thread);
+        fd = openat(dirfd(threads), text, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        if (n < 0 && (errno == ENOENT || errno == ESRCH)) signs = CCI__SISCI_SIGNS; /* it has ended */
+        cci__sisci_close_fd(fd);
+        text[n > 0 ? n : 0] = '\0';
+        end = strrchr(text, ')'); /* of the name, which may hold anything */
+        if (end && sscanf(end, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu", &state, &user, &system) == 3) {
+            signs += state == 'S' || state == 'Z' || user + system > ran;
+            ran = user + system;
+        }
+        if (cci__sisci_is_copied(link, number, looks)) return 0;
+    }
+    return 1;
+}
+
+/* The same for all threads of the peer's; 0 also if they can't be seen. */
+static int cci__sisci_are_elsewhere(const cci__sisci_link *link, uint32_t number, uint32_t *looks) {
+    const struct dirent *thread;
+    char path[64];
+    cci__sci_ucred who;
+    DIR *threads;
+    int answer;
+    memset(&who, 0, sizeof who);
+    (void)cci__sci_process_of(link->outbox.segment, &who);
+    snprintf(path, sizeof path, "/proc/%ld/task", (long)who.pid);
+    threads = opendir(path);
+    answer = threads != NULL;
+    while (answer && (thread = readdir(threads)) != NULL)
+        answer = cci__sisci_is_elsewhere(link, number, looks, threads, thread->d_name);
+    if (threads) closedir(threads);
+    return answer;
+}
+
+/* Waits for the copy that a peer says is under way, unless the peer is seen to do other things. */
+static void cci__sisci_wait_for_copy(cci__sisci_link *link) {
+    uint32_t number = cci__sisci_load(link->in.base + CCI__SISCI_AT_BUSY), looks = 0;
+    if (!(number & 1)) return;
+    while (!cci__sisci_is_copied(link, number, &looks)) {
+        if (looks < CCI__SISCI_SPINS || !cci__sisci_are_elsewhere(link, number, &looks)) continue;
+        cci_log(CCI_LOG_WARN, "a peer says that it copies, and does other things: its link is lost");
+        cci__sisci_lose(link);
+        return;
+    }
+}
+
+/* Waits for all peers that can reach our memory. A copy that begins now finds no registration that has ended. */
+static void cci__sisci_wait_for_copies(const cci__sisci *ep) {
+    uint32_t i;
+    CCI__SCI_FENCE(SEQ_CST);
+    for (i = 0; i < ep->marks.count; i++) {
+        cci__sisci_link *link = ep->marks.of[i].link;
+        if (link && link->state == CCI__SISCI_OPEN && (!link->peer.is_foreign || link->rma.grants > 0))
+            cci__sisci_wait_for_copy(link);
+    }
+}
+
+static void cci__sisci_end_registration(cci__sisci *ep, cci_rma_region_t *region) {
+    if (ep->rma.registry.base)
+        cci__sisci_store_long(&((cci__sisci_entry *)(void *)ep->rma.registry.base)[region - ep->rma.regions].check, 0);
+    cci_rma_remove(&ep->rma.table, region);
 }
 
 /* ==================================================================================================================
@@ -11157,6 +11241,7 @@ static void cci__sisci_announce_end(cci_list_t *links) {
 
 static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
+    uint32_t i;
     cci__endpoint_stop_thread(&ep->base);
     cci__sisci_lock(ep);
     (void)cci__sisci_pump(ep); /* what has arrived already is taken, and said to be */
@@ -11164,6 +11249,9 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci_announce_end(&ep->links.hot);
     cci__sisci_announce_end(&ep->links.cold);
     cci__sisci_flush(ep);
+    for (i = 0; i < ep->rma.table.region_count; i++)
+        if (ep->rma.regions[i].key != 0) cci__sisci_end_registration(ep, &ep->rma.regions[i]);
+    cci__sisci_wait_for_copies(ep);
     cci__sisci_unlock(ep);
     cci__sisci_free(ep);
     return CCI_SUCCESS;
@@ -12066,52 +12154,6 @@ static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint6
     return CCI_SUCCESS;
 }
 
-/* Is the process stopped, so that it may go on any time with what it was doing? */
-static int cci__sisci_is_stopped(uint32_t pid) {
-    char text[512];
-    const char *end;
-    ssize_t n;
-    int fd;
-    snprintf(text, sizeof text, "/proc/%lu/stat", (unsigned long)pid);
-    fd = open(text, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    cci__sisci_close_fd(fd);
-    text[n > 0 ? n : 0] = '\0';
-    end = strrchr(text, ')'); /* of the name, which may hold anything */
-    return end && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
-}
-
-/* Waits until the peer copies no more. It does so for as long as it takes to copy a piece; one that says so for
- * longer and is not stopped is not believed any more. */
-static void cci__sisci_wait_for_copy(cci__sisci *ep, cci__sisci_link *link) {
-    uint64_t end_ns = 0;
-    while (link->join.news.out >= 0 && link->join.news.attached >= 0 &&
-           cci__sisci_load(link->in.base + CCI__SISCI_AT_BUSY) != 0) {
-        uint64_t now_ns = cci__sci_now();
-        end_ns = end_ns ? end_ns : now_ns + 1000 * CCI__MS;
-        if (now_ns > end_ns) {
-            cci_log(CCI_LOG_WARN, "a peer takes long to copy memory that is being deregistered");
-            if (!cci__sisci_is_stopped(link->peer.card.pid)) {
-                cci__sisci_lose(link);
-                return;
-            }
-            end_ns = now_ns + 10000 * CCI__MS;
-        }
-        (void)sched_yield();
-        cci__sisci_run_callbacks(ep); /* tells when it dies */
-    }
-}
-
-/* Waits for all peers that can reach our memory. */
-static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
-    cci_list_t *at;
-    for (at = list->next; at != list; at = at->next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN && (!link->peer.is_foreign || link->rma.grants > 0))
-            cci__sisci_wait_for_copy(ep, link);
-    }
-}
-
 static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *handle) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     cci_rma_region_t *region;
@@ -12121,12 +12163,8 @@ static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci
     cci__sisci_lock(ep);
     region = cci_rma_find(&ep->rma.table, key, index);
     if (region) {
-        if (ep->rma.registry.base)
-            cci__sisci_store_long(&((cci__sisci_entry *)(void *)ep->rma.registry.base)[index].check, 0);
-        cci_rma_remove(&ep->rma.table, region);
-        CCI__SCI_FENCE(SEQ_CST);
-        cci__sisci_wait_for_copies(ep, &ep->links.hot);
-        cci__sisci_wait_for_copies(ep, &ep->links.cold);
+        cci__sisci_end_registration(ep, region);
+        cci__sisci_wait_for_copies(ep);
     }
     cci__sisci_unlock(ep);
     return region ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
