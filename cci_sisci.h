@@ -181,11 +181,12 @@
  * waits for the mapping, and never asks the kernel), copy (by the kernel), bounce (through slots).
  *
  * THE END OF A REGISTRATION, with CCI: cci_rma_deregister(), cci_destroy_endpoint() and cci_finalize() wait for copies
- * of peers that are under way, of up to 1 MiB each, and other calls with the endpoint wait for them. A peer that is
- * stopped in the middle of one (SIGSTOP, a debugger, a container that is paused) or gets no processor is waited for
- * until it goes on or dies. A peer whose threads were all seen elsewhere, each asleep for a second or running for ten
- * seconds of processor time while the copy got no further, has broken its word and loses its link. So signal handlers
- * must not sleep for a second in a thread that copies.
+ * of peers that are under way, of up to 1 MiB each; other calls with the endpoint wait for them meanwhile. A peer that
+ * is stopped in the middle of one (SIGSTOP, a debugger, a container that is paused) or gets no processor is waited for
+ * until it goes on or dies. Not waited for is a peer whose threads are all seen elsewhere while the copy does not end:
+ * each for a second asleep in a system call, or for ten seconds of processor time. It loses its link. So no signal
+ * handler may sleep for a second in a thread that copies. Where the system does not tell a process what another one of
+ * the same user does (Yama's ptrace_scope), peers that are asleep are waited for, too.
  *
  * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up
  * to 8 KiB. The group keeps its last 128 messages; one that a receiver has got belongs to that receiver. No member
@@ -8288,29 +8289,38 @@ static int cci__sisci_is_copied(const cci__sisci_link *link, uint32_t number, ui
            cci__sisci_load(link->in.base + CCI__SISCI_AT_BUSY) != number;
 }
 
+/* Reads what the system tells of a thread, "" if it does not; 0: the thread has ended. */
+static int cci__sisci_read_of(DIR *threads, const char *thread, const char *what, char *text, size_t size) {
+    ssize_t n;
+    int fd;
+    snprintf(text, size, "%s/%s", thread, what);
+    fd = openat(dirfd(threads), text, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, size - 1);
+    cci__sisci_close_fd(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n >= 0 || (errno != ENOENT && errno != ESRCH);
+}
+
 /* Waits until the copy is over: 0; or until a thread of the peer's can't be copying: 1. It has ended, is the caller, or
- * was asleep at so many looks, or had run for another tick of the clock. One that is stopped, frozen, waits for memory
- * or gets no processor does none of these. */
+ * at so many looks was asleep in a system call that copies nothing, or had run for another tick of the clock. One that
+ * is stopped, frozen, waits for memory or gets no processor does none of these. */
 static int cci__sisci_is_elsewhere(const cci__sisci_link *link, uint32_t number, uint32_t *looks, DIR *threads,
                                    const char *thread) {
     unsigned long user = 0, system = 0, ran = ~0ul;
     uint32_t signs = 0;
     while (signs < CCI__SISCI_SIGNS && strtol(thread, NULL, 10) != (long)syscall(SYS_gettid)) {
-        char text[512], state;
+        char text[512], state = 0;
         const char *end;
-        ssize_t n;
-        int fd;
-        snprintf(text, sizeof text, "%s/stat", thread);
-        fd = openat(dirfd(threads), text, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-        if (n < 0 && (errno == ENOENT || errno == ESRCH)) signs = CCI__SISCI_SIGNS; /* it has ended */
-        cci__sisci_close_fd(fd);
-        text[n > 0 ? n : 0] = '\0';
+        long call = -1;
+        if (!cci__sisci_read_of(threads, thread, "stat", text, sizeof text)) return 1;
         end = strrchr(text, ')'); /* of the name, which may hold anything */
         if (end && sscanf(end, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu", &state, &user, &system) == 3) {
-            signs += state == 'S' || state == 'Z' || user + system > ran;
+            signs += state == 'Z' || user + system > ran;
             ran = user + system;
         }
+        if (state == 'S' && cci__sisci_read_of(threads, thread, "syscall", text, sizeof text) &&
+            sscanf(text, "%ld", &call) == 1)
+            signs += call >= 0 && call != SYS_process_vm_readv && call != SYS_process_vm_writev;
         if (cci__sisci_is_copied(link, number, looks)) return 0;
     }
     return 1;

@@ -4,7 +4,8 @@
  * Include it before cci_sisci.h. The environment variable CCI_TEST_DELAYS = N makes every process sleep for up to N
  * microseconds at one in eight of the steps that the library names, which is where others can come in between. A program
  * sets delays_us itself where it wants delays without being asked. A test holds its process at one step with held_at, after
- * that has been passed held_skips times: the process says 'h' to held_out there, and goes on when held_in has a letter.
+ * that has been passed held_skips times: the process says 'h' to held_out there, and goes on when held_in has a letter. With
+ * held_frozen the thread does not sleep in a system call of its own meanwhile: the system has put it off (state D).
  */
 #ifndef TESTS_DELAYS_H
 #define TESTS_DELAYS_H
@@ -19,14 +20,27 @@ static void delay_at(int point);
 #if defined(CCI_SISCI_IMPLEMENTED) && !defined(TESTS_DELAYS_DEFINED)
 #define TESTS_DELAYS_DEFINED
 
-static int held_at = -1, held_skips = 0, held_in = -1, held_out = -1;
+#include <sched.h>
+#include <sys/wait.h>
+
+static int held_at = -1, held_skips = 0, held_in = -1, held_out = -1, held_frozen = 0;
 static long delays_us = -1; /* the longest; -1: not known yet */
 
+/* What a process reads that shares this one's memory: the thread that has made it is put off until it ends. */
+static int hold_in_another(void *letter) {
+    return (int)syscall(SYS_read, held_in, letter, 1UL);
+}
+
 static void hold(void) {
+    static uint64_t stack[8192];
     char letter = 'h';
     ssize_t n;
     CCI__SCI_STORE(held_at, -1);
     n = write(held_out, &letter, 1);
+    if (n == 1 && held_frozen) {
+        pid_t pid = clone(hold_in_another, stack + 8192, CLONE_VM | CLONE_VFORK, &letter);
+        n = waitpid(pid, NULL, __WALL) == pid ? 0 : -1;
+    }
     while (n == 1 && read(held_in, &letter, 1) < 0 && errno == EINTR) {
     }
 }
