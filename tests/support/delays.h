@@ -21,6 +21,8 @@ static void delay_at(int point);
 #define TESTS_DELAYS_DEFINED
 
 #include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static int held_at = -1, held_skips = 0, held_in = -1, held_out = -1, held_frozen = 0;
@@ -28,6 +30,7 @@ static long delays_us = -1; /* the longest; -1: not known yet */
 
 /* What a process reads that shares this one's memory: the thread that has made it is put off until it ends. */
 static int hold_in_another(void *letter) {
+    (void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0UL, 0UL, 0UL);
     return (int)syscall(SYS_read, held_in, letter, 1UL);
 }
 
