@@ -212,9 +212,10 @@
  *   An endpoint takes 31 KiB at first. Its buffers are made in slabs when they are first needed.
  *   Connections end at once on both sides: what the peer had consumed before it closed a connection, or its endpoint,
  * is complete, and everything else that is pending ends with CCI_ERR_DISCONNECTED. Of the messages that it had sent
- * before, those that were complete and SILENT ones are still received; those whose completion had not come when it
- * called cci_disconnect() end with CCI_ERR_DISCONNECTED there and are not received; an endpoint that is destroyed takes
- * none back. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that:
+ * before, those that were complete and SILENT ones are still received, on an ordered connection up to the first that
+ * is neither. Those whose completion had not come when it called cci_disconnect() end with CCI_ERR_DISCONNECTED there
+ * and are not received; an endpoint that is destroyed takes none back. CCI_EVENT_DISCONNECT, if
+ * CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that:
  *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
  *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
  *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
@@ -226,8 +227,8 @@
  *   A server whose program has 1,024 requests that it has not returned, or that has no receive buffer or memory for
  * another, answers "busy" at once and says so in its log; the client asks again until its time for connecting is over.
  *   A peer that dies is noticed at once. One that is stopped, or makes no calls, is noticed by time-outs, which break
- * reliable connections. Peers in other containers that share the
- * directory, and other users, are reached through the inboxes alone: no process touches another's memory then.
+ * reliable connections. Peers in other containers that share the directory, and other users, are reached through the
+ * inboxes alone: no process touches another's memory then.
  *   A program's own encryption (cci_setup()) does not hold here, and the log warns of that when an endpoint is made.
  *   What lies in an inbox is read once and checked; who writes nonsense loses its link. Long messages are read in
  * place, so a peer of the same user could still change them while the program reads; those of other users are copied
