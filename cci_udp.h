@@ -3553,7 +3553,7 @@ static int cci__udp_open_socket(const cci__udp_link *l, int family, uint16_t *po
 }
 
 /* Does ICMP say that nobody receives at an address? Answers on the endpoint's own sockets can't tell: they belong to no
- * address, and would fail calls for all others. One address has the scout at a time. */
+ * address, and would fail calls for all others. One address has the scout at a time, until the answer is there. */
 static int cci__udp_refused(void *link, const cci_link_addr_t *to) {
     cci__udp_link *l = (cci__udp_link *)link;
     int is_same = l->scout.fd >= 0 && memcmp(&l->scout.to, to, sizeof *to) == 0;
@@ -3562,7 +3562,8 @@ static int cci__udp_refused(void *link, const cci_link_addr_t *to) {
         socklen_t size = cci__udp_to_system(&a, to);
         uint16_t port = 0;
         cci__udp_look_at_scout(l);
-        if (l->scout.fd >= 0) return 0; /* another address has it */
+        if (l->scout.fd >= 0 && !l->scout.is_refused) return 0; /* another address has it */
+        cci__udp_drop(&l->scout.fd);
         l->scout.fd = cci__udp_open_socket(l, to->bytes[0], &port);
         if (l->scout.fd < 0 || cci__udp_connect_to(l->scout.fd, &a, size) != 0) {
             cci__udp_drop(&l->scout.fd);

@@ -806,6 +806,25 @@ static void an_address_where_nobody_receives_is_named_in_the_log_once_and_asked_
     assert_non_null(strstr(log_text, uri + strlen("udp://")));
 }
 
+/* Each in its turn, soon after the others. */
+static void each_address_where_nobody_receives_is_named_in_the_log(void **state) {
+    cci_endpoint_t *endpoint = endpoint_with("");
+    char uris[4][128];
+    int i, ended = 0;
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        snprintf(uris[i], sizeof uris[i], "%s", deserted());
+        connect_in(endpoint, uris[i], 6000);
+    }
+    while (ended < 4) {
+        cci_event_t *event;
+        if (cci_get_event(endpoint, &event) != CCI_SUCCESS) continue;
+        assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+        ended++;
+    }
+    for (i = 0; i < 4; i++) assert_non_null(strstr(log_text, uris[i] + strlen("udp://")));
+}
+
 static void a_server_that_starts_after_clients_were_refused_is_found(void **state) {
     cci_endpoint_t *endpoint = endpoint_with(""), *server = NULL;
     cci_event_t *event;
@@ -872,6 +891,7 @@ int main(int argc, char **argv) {
 #endif
         TEST(what_the_system_refuses_is_told_by_a_status_of_ours),
         TEST(an_address_where_nobody_receives_is_named_in_the_log_once_and_asked_to_the_end),
+        TEST(each_address_where_nobody_receives_is_named_in_the_log),
         TEST(a_server_that_starts_after_clients_were_refused_is_found),
         TEST(what_hears_of_refusals_does_not_stay),
 #if CCI__UDP_LINUX
