@@ -892,7 +892,7 @@ typedef struct cci_conn_stats {
     uint64_t messages_received, bytes_received; /* that the program has taken with cci_get_event()                    */
     uint64_t rma_writes, rma_write_bytes;       /* that cci_rma() has accepted; an atomic is a write of its width     */
     uint64_t rma_reads, rma_read_bytes;         /* likewise                                                           */
-    uint64_t peer_write_bytes;                  /* that writes of the peer have put into memory here                  */
+    uint64_t peer_write_bytes;                  /* that writes of the peer, not its atomics, have put into memory     */
     uint64_t peer_read_bytes;                   /* sent for reads of the peer, repeated ones too                      */
     uint64_t packets_sent, packet_bytes_sent;   /* without those that open and close the connection                   */
     uint64_t packets_received, packet_bytes_received; /* likewise, duplicates too                                     */
