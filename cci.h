@@ -4258,8 +4258,8 @@ CCI_API void cci_conn_move(cci_conn_table_t *table, cci_conn_t *conn, const cci_
 
 /* Is there a peer that may think that the connection lives? An address that may be another's has got its due. */
 CCI_API int cci_conn_has_listener(const cci_conn_t *conn) {
-    return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) && !conn->unproven &&
-           !(conn->flags & CCI__CONN_KEY_EXHAUSTED) &&
+    return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) &&
+           !(conn->unproven | (conn->flags & CCI__CONN_KEY_EXHAUSTED)) &&
            (conn->state != CCI_CONN_BROKEN || cci_conn_life_of(conn)->at.end_status == CCI_ETIMEDOUT);
 }
 
@@ -8912,8 +8912,8 @@ static void cci__rel_make_room(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
 }
 
 /* The first piece of a message has come: memory for all of it, or 0. */
-static int cci__rel_begin_message(cci_rel_t *rel, cci_rel_reassembly_t *entry, const uint8_t *frame, int in_order) {
-    const uint32_t total = cci__load32(frame + 12);
+static int cci__rel_begin_message(cci_rel_t *rel, cci_rel_reassembly_t *entry, const uint8_t *frame, uint32_t total,
+                                  int in_order) {
     cci_rel_run_t *run;
     do entry->memory = rel->pool->callbacks->assemble(rel->user, 8 + cci__pad8(total), in_order, &entry->buffer);
     while (CCI__REL_FAR && !entry->memory && cci__rel_forget_oldest(rel, entry->first));
@@ -8947,7 +8947,7 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
     while (CCI__REL_FAR && !entry && cci__rel_forget_oldest(rel, sequence));
     if (!entry) return CCI__REFUSED;
     if (entry->complete) return CCI__TAKEN;
-    if (entry->range_count == 0 && entry->total == 0 && !cci__rel_begin_message(rel, entry, frame, in_order)) {
+    if (entry->range_count == 0 && entry->total == 0 && !cci__rel_begin_message(rel, entry, frame, total, in_order)) {
         cci__rel_free_reassembly(rel, entry);
         if (rel->reliable && (in_order || !rel->ordered)) cci__rel_nack(rel, sequence, CCI_ERR_RNR);
         if (in_order) rel->advanced = 1;
