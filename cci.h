@@ -929,6 +929,7 @@ typedef struct cci_alignment {
 #define CCI_CAN_SEAL (1u << 5)       /* packets are sealed by the program's cipher; false without cci_setup()'s hooks */
 #define CCI_CAN_ATOMICS_32 (1u << 6) /* cci_atomic() of 4 bytes, if the peer can, too                          */
 #define CCI_CAN_ATOMICS_64 (1u << 7) /* cci_atomic() of 8 bytes, likewise                                       */
+#define CCI_CAN_FENCE (1u << 8)      /* CCI_FLAG_FENCE on cci_send(), too                                      */
 #define CCI_CAN_WAKE (1u << 9)       /* CCI_FLAG_WAKE and the classes of cci_arm_os_handle()                    */
 
 /* Those of a device are the most that an endpoint of it can have; those of an endpoint, the most of its connections. */
@@ -942,7 +943,8 @@ typedef struct cci_caps {
     uint32_t max_recv_bufs;   /* largest value of CCI_OPT_ENDPT_RECV_BUF_COUNT                              */
     /* of each list of cci_rmav(), at most; 0: it can't have lists */
     uint32_t max_rma_segments;
-    uint32_t reserved[8]; /* 0 */
+    uint32_t max_name_len; /* bytes of a service's name (see cci_create_endpoint_at()); 0: no services by name */
+    uint32_t reserved[7];  /* 0 */
 } cci_caps_t;
 
 /* an endpoint or a connection, as the option's name says; for CCI_OPT_CAPS also a device */
@@ -2323,7 +2325,7 @@ CCI__UNUSED static void cci__caps_of_connection(const struct cci_connection *con
     uint64_t can = caps->can & (CCI_CAN_SEAL | CCI_CAN_WAKE);
     if (attribute == CCI_CONN_ATTR_RO) can |= caps->can & CCI_CAN_ORDERED;
     if (attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU)
-        can |= caps->can & (CCI_CAN_RMA | CCI_CAN_RMA_SHARED | CCI_CAN_RMA_HARDWARE | CCI__CAN_ATOMICS);
+        can |= caps->can & (CCI_CAN_RMA | CCI_CAN_FENCE | CCI_CAN_RMA_SHARED | CCI_CAN_RMA_HARDWARE | CCI__CAN_ATOMICS);
     if (attribute > CCI_CONN_ATTR_UU) can |= caps->can & CCI_CAN_MULTICAST;
     if (!(can & CCI_CAN_RMA)) caps->max_rma_length = caps->max_rma_segments = 0;
     caps->can = can;
@@ -3619,8 +3621,8 @@ typedef struct cci_conn_answer {
     uint64_t token; /* of the server that sends it */
 } cci_conn_answer_t;
 
-#ifndef CCI_NO_NAMES
 #define CCI__NAME_LONGEST 120u
+#ifndef CCI_NO_NAMES
 #define CCI__NAME_PORTS 8u
 #define CCI__NAME_FIRST 49152u                 /* of the ports that names have */
 #define CCI__NAME_PLACE (CCI__NAME_PORTS - 1u) /* bits of a REQUEST's name: the place of the port that is asked */
@@ -16112,11 +16114,14 @@ static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
     caps->can |= CCI__CAN_WAKE;
     if (link->group && link->is_group) caps->can |= CCI_CAN_MULTICAST;
 #ifndef CCI_NO_RMA
-    caps->can |= CCI_CAN_RMA | CCI__CAN_ATOMICS;
+    caps->can |= CCI_CAN_RMA | CCI_CAN_FENCE | CCI__CAN_ATOMICS;
     caps->max_rma_length = UINT64_MAX;
     caps->max_rma_segments = CCI__LIST_SEGMENTS;
 #endif
     caps->max_request_len = CCI__DGRAM_REQUEST;
+#ifndef CCI_NO_NAMES
+    caps->max_name_len = CCI__NAME_LONGEST;
+#endif
     caps->max_connections = CCI__CONN_MOST;
     caps->max_send_bufs = caps->max_recv_bufs = CCI__DGRAM_MAX_BUFS;
 }
@@ -22451,7 +22456,7 @@ static void cci__tiny_caps(const cci__tiny_t *ep, const cci__tiny_conn_t *conn, 
     if (!conn || conn->pub.attribute == CCI_CONN_ATTR_RO) caps->can |= CCI_CAN_ORDERED;
 #ifndef CCI_NO_RMA
     if (!conn || conn->pub.attribute != CCI_CONN_ATTR_UU) {
-        caps->can |= CCI_CAN_RMA;
+        caps->can |= CCI_CAN_RMA | CCI_CAN_FENCE;
         caps->max_rma_length = UINT64_MAX;
     }
 #endif

@@ -11854,8 +11854,8 @@ static int cci__sisci_set_recv_count(cci__endpoint_t *base, uint32_t count) {
 /* What endpoints can do: in the shared memory of this host, there with RMA by copies alone, and through an adapter. */
 #define CCI__SISCI_CAPS(can)                                                                                           \
     {                                                                                                                  \
-        CCI_CAN_ORDERED | CCI_CAN_RMA | CCI__CAN_ATOMICS | CCI__CAN_WAKE | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN,     \
-            CCI__CONN_MOST, 65536, 65536, CCI__LIST_SEGMENTS, {                                                        \
+        CCI_CAN_ORDERED | CCI_CAN_RMA | CCI_CAN_FENCE | CCI__CAN_ATOMICS | CCI__CAN_WAKE | (can), UINT64_MAX, 0,       \
+            CCI_CONN_REQ_LEN, CCI__CONN_MOST, 65536, 65536, CCI__LIST_SEGMENTS, CCI__NAME_LONGEST, {                   \
             0                                                                                                          \
         }                                                                                                              \
     }

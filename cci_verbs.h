@@ -1420,7 +1420,8 @@ static void cci__verbs_make_info(const cci__verbs_device *d, const cci__verbs_po
 
 /* What endpoints of a device with mode = rc can do; one of mode = ud is left to the datagram endpoint. */
 static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICAST | CCI_CAN_RMA |
-                                                   CCI_CAN_RMA_HARDWARE | CCI__CAN_ATOMICS | CCI__CAN_WAKE,
+                                                   CCI_CAN_RMA_HARDWARE | CCI_CAN_FENCE | CCI__CAN_ATOMICS |
+                                                   CCI__CAN_WAKE,
                                                UINT64_MAX,
                                                0,
                                                CCI_CONN_REQ_LEN,
@@ -1428,6 +1429,7 @@ static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICA
                                                65536,
                                                32768,
                                                CCI__LIST_SEGMENTS,
+                                               CCI__NAME_LONGEST,
                                                {0}};
 
 static int cci__verbs_service_port(const char *service);

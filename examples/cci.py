@@ -86,6 +86,7 @@ class Can(enum.IntFlag):
     SEAL = 1 << 5
     ATOMICS_32 = 1 << 6
     ATOMICS_64 = 1 << 7
+    FENCE = 1 << 8
     WAKE = 1 << 9
 
 
@@ -147,7 +148,7 @@ Alignment = _structure("Alignment", rma_write_local_addr=c_uint32, rma_write_rem
                        rma_read_length=c_uint32)
 Capabilities = _structure("Capabilities", can=c_uint64, max_rma_length=c_uint64, max_send_size=c_uint32,
                           max_request_len=c_uint32, max_connections=c_uint32, max_send_bufs=c_uint32,
-                          max_recv_bufs=c_uint32, max_rma_segments=c_uint32, reserved=c_uint32 * 8)
+                          max_recv_bufs=c_uint32, max_rma_segments=c_uint32, max_name_len=c_uint32, reserved=c_uint32 * 7)
 EndpointStats = _structure("EndpointStats", datagrams_sent=c_uint64, bytes_sent=c_uint64, datagrams_received=c_uint64,
                            bytes_received=c_uint64, packets_retransmitted=c_uint64, packets_lost=c_uint64,
                            dropped_corrupt=c_uint64, dropped_not_ours=c_uint64, dropped_no_connection=c_uint64,

@@ -37,7 +37,7 @@ static void print_text(const char *label, const char *text) {
 
 /* What each bit of cci_caps_t.can is called here. */
 static const char *const abilities[] = {"ordered",      "multicast", "rma",          "shared rma",
-                                        "hardware rma", "sealed",    "atomics of 4", "atomics of 8", "", "wake"};
+                                        "hardware rma", "sealed",    "atomics of 4", "atomics of 8", "fence", "wake"};
 #define ABILITIES ((int)(sizeof abilities / sizeof abilities[0]))
 
 static int get_caps(cci_device_t *device, cci_caps_t *caps) {

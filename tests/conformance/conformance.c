@@ -7609,7 +7609,7 @@ static cci_caps_t caps_of(cci_opt_handle_t *handle) {
 }
 
 static void assert_not_more(const cci_caps_t *less, const cci_caps_t *more) {
-    static const uint32_t none[8];
+    static const uint32_t none[7];
     assert_int_equal(less->can & ~more->can, 0);
     assert_true(less->max_rma_length <= more->max_rma_length);
     assert_true(less->max_send_size <= more->max_send_size);
@@ -7619,7 +7619,9 @@ static void assert_not_more(const cci_caps_t *less, const cci_caps_t *more) {
     assert_true(less->max_recv_bufs <= more->max_recv_bufs);
     assert_true(less->max_send_size > 0 && less->max_connections > 0 && less->max_send_bufs > 0 && less->max_recv_bufs > 0);
     assert_memory_equal(less->reserved, none, sizeof none);
+    assert_int_equal(less->max_name_len, 120);
     assert_true(((less->can & CCI_CAN_RMA) != 0) == (less->max_rma_length > 0));
+    assert_true(((less->can & CCI_CAN_RMA) != 0) == ((less->can & CCI_CAN_FENCE) != 0));
     assert_true(less->max_rma_segments <= more->max_rma_segments && (less->max_rma_length > 0) == (less->max_rma_segments > 0));
 }
 

@@ -720,9 +720,9 @@ assert "mtu = 1500" in devices[1]["configured"] or "mtu=1500" in devices[1]["con
 for t in info["transports"]: assert bool(t["reason"]) == (not t["devices"]), t
 for d in devices:
     caps = d["caps"]
-    assert caps["can"] == ["ordered", "multicast", "rma", "atomics of 4", "atomics of 8", "wake"] and caps["max_rma_length"] is None, caps
+    assert caps["can"] == ["ordered", "multicast", "rma", "atomics of 4", "atomics of 8", "fence", "wake"] and caps["max_rma_length"] is None, caps
     assert (caps["max_request_len"], caps["max_connections"]) == (1024, 2**20) and caps["max_send_bufs"] == 65536, caps
-    assert "can             ordered, multicast, rma, atomics of 4, atomics of 8, wake\n" in text and "1048576 connections, 1024 bytes with a request" in text
+    assert "can             ordered, multicast, rma, atomics of 4, atomics of 8, fence, wake\n" in text and "1048576 connections, 1024 bytes with a request" in text
 for d in devices: assert d["pci"] is None and (d["rate"] is None or d["rate"] > 0) and isinstance(d["info"], str)
 END
     CCI_CONFIG="$out/dev\"ices.ini" build/cci_info -d lo --json >"$out/info.json"

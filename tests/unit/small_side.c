@@ -270,7 +270,7 @@ static end_t *open_end(char number, char server, int attribute, int seed) {
     static const cci_setup_t setup = {counting_alloc, counting_release, no_log, chance, NULL, NULL, NULL, NULL};
     const char service[2] = {number, '\0'}, uri[9] = {'l', 'i', 'n', 'k', ':', '/', '/', server, '\0'};
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
-    cci_caps_t caps = {0, 0, 0, 0, 0, 0, 0, 0, {0}};
+    cci_caps_t caps = {0, 0, 0, 0, 0, 0, 0, 0, 0, {0}};
     end_t *end = (end_t *)calloc(1, sizeof *end);
     uint32_t i;
     if (!end) abort();

@@ -1504,7 +1504,7 @@ static void options_go_to_their_owner(void **state) {
 }
 
 static void a_device_tells_what_it_can(void **state) {
-    static const cci_caps_t told = {CCI_CAN_RMA | CCI_CAN_ORDERED, 4096, 5, 6, 7, 8, 9, 10, {0}};
+    static const cci_caps_t told = {CCI_CAN_RMA | CCI_CAN_ORDERED, 4096, 5, 6, 7, 8, 9, 10, 11, {0}};
     cci_caps_t caps;
     (void)state;
     propose(&fakes[0], "eth0", 1, 50);
