@@ -219,7 +219,7 @@ uninstall() {
 
 # The shared library exports what cci.h declares above the end of its public part, and has the version in its name.
 declared() {
-    sed '/^\/\* end of header \*\/$/q' cci.h | sed -n 's/^CCI_API [^(]*\(cci_[a-z0-9_]*\)(.*/\1/p' | LC_ALL=C sort
+    sed '/^\/\* end of header \*\/$/q; /^#if defined(CCI_TINY)/,/^#endif/d' cci.h | sed -n 's/^CCI_API [^(]*\(cci_[a-z0-9_]*\)(.*/\1/p' | LC_ALL=C sort
 }
 exports() {
     installed && need nm || return
