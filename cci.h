@@ -2291,7 +2291,8 @@ CCI__UNUSED static uint64_t cci__atomic_32(void *at, uint32_t operation, uint32_
 
 #if CCI__HAS_ATOMICS_64
 CCI__UNUSED static uint64_t cci__atomic_64(void *at, uint32_t operation, uint64_t operand, uint64_t compare) {
-    uint64_t *number = (uint64_t *)at;
+    typedef uint64_t __attribute__((aligned(8))) aligned_t; /* on i686, too */
+    aligned_t *number = (aligned_t *)at;
     if (operation == CCI_ATOMIC_FETCH_ADD) return __atomic_fetch_add(number, operand, __ATOMIC_SEQ_CST);
     if (operation == CCI_ATOMIC_SWAP) return __atomic_exchange_n(number, operand, __ATOMIC_SEQ_CST);
     (void)__atomic_compare_exchange_n(number, &compare, operand, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);

@@ -53,11 +53,10 @@ soak_sisci() {
     done
 }
 
-# The smallest engine (CCI_TINY), with and without RMA, against the full one and the same with small tables (CCI_SMALL). A failing seed is printed.
+# The smallest engine (CCI_TINY), with and without RMA, against the full one and the same with small tables (CCI_SMALL). A failing seed is printed. soak_tiny [32].
 soak_tiny() {
-    flags='-g1 -O1'
-    # shellcheck disable=SC2086
-    ! works $sanitizers || flags="-g1 -O1 $sanitizers"
+    compiler_of "${1:-}" || return
+    mkdir -p "$out/soak_tiny${1:-}"
     for profile in full tiny bare small; do
         case $profile in
         full) macros='' ;;
@@ -66,15 +65,14 @@ soak_tiny() {
         small) macros=-DCCI_SMALL ;;
         esac
         # shellcheck disable=SC2086
-        "$cc" -std=gnu11 $flags -I. "-DSIDE=${profile}_profile" "-DPROFILE=\"$profile\"" $macros -c -o "$out/tiny-$profile.o" \
-            tests/soak/soak_tiny_end.c || { fail "soak_tiny_end.c does not compile: $macros" && return; }
+        $compiler -std=gnu11 $flags -I. "-DSIDE=${profile}_profile" "-DPROFILE=\"$profile\"" $macros -c \
+            -o "$out/soak_tiny${1:-}/$profile.o" tests/soak/soak_tiny_end.c || { fail "soak_tiny_end.c does not compile: $macros" && return; }
     done
     # shellcheck disable=SC2086
-    "$cc" -std=gnu11 $flags -I. -o "$out/soak_tiny" tests/soak/soak_tiny.c "$out/tiny-full.o" "$out/tiny-tiny.o" "$out/tiny-bare.o" \
-        "$out/tiny-small.o" ||
+    $compiler -std=gnu11 $flags -I. -o "$out/soak_tiny${1:-}/soak_tiny" tests/soak/soak_tiny.c "$out/soak_tiny${1:-}"/*.o ||
         { fail 'soak_tiny.c does not compile' && return; }
-    check 'the known seeds' within 600 "$out/soak_tiny" --first 1 --seeds 250
-    check 'messages behind a write when a connection ends' within 600 "$out/soak_tiny" --first 1018 --seeds 1
+    check 'the known seeds' within 600 "$out/soak_tiny${1:-}/soak_tiny" --first 1 --seeds 250
+    check 'messages behind a write when a connection ends' within 600 "$out/soak_tiny${1:-}/soak_tiny" --first 1018 --seeds 1
 }
 
 # The soak tests find small deliberate bugs: seven of them here, all by `make mutants`.
@@ -89,5 +87,6 @@ soak_steps() {
     step soak-capture soak_capture
     step soak-sisci soak_sisci
     step soak-tiny soak_tiny
+    step soak-tiny-32 soak_tiny 32
     step mutants mutants
 }

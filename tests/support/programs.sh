@@ -152,6 +152,26 @@ counting() {
         echo -fsanitize-coverage=trace-pc
 }
 
+# The compiler that brings other systems' headers and libraries, if it is there (deps.sh gets it).
+find_zig() {
+    zig=build/zig/node_modules/.bin/zig
+    [ ! -x "$zig" ] || zig=$PWD/$zig
+    has "$zig" || zig=zig
+    has "$zig" || return
+    export ZIG_GLOBAL_CACHE_DIR="$PWD/build/zig/cache" ZIG_LOCAL_CACHE_DIR="$PWD/build/zig/cache"
+}
+
+# compiler_of [32]: sets compiler and flags: for this machine, with sanitizers if there are some, or for programs of 32 bits.
+compiler_of() {
+    compiler=$cc flags='-g1 -O1'
+    # shellcheck disable=SC2086
+    if [ "$1" != 32 ]; then ! works $sanitizers || flags="$flags $sanitizers"
+    elif has i686-linux-gnu-gcc; then compiler='i686-linux-gnu-gcc -static'
+    elif find_zig; then compiler="$zig cc -target x86-linux-musl -static -fno-sanitize=undefined"
+    else skip 'there is no compiler for 32 bits' && return 1
+    fi
+}
+
 # unit_tests FOLDER: a step for each of its test programs, and one with sanitizers.
 unit_tests() {
     for source in "tests/$1"/test_*.c; do

@@ -180,11 +180,7 @@ webassembly_emscripten() {
 # Other systems: zig brings their headers and libraries (tests/support/deps.sh gets it). What it makes is not run but for Linux
 # with a C library of 2012.
 systems() {
-    zig=build/zig/node_modules/.bin/zig
-    [ ! -x "$zig" ] || zig=$PWD/$zig
-    has "$zig" || zig=zig
-    if has "$zig"; then
-        export ZIG_GLOBAL_CACHE_DIR="$PWD/build/zig/cache" ZIG_LOCAL_CACHE_DIR="$PWD/build/zig/cache"
+    if find_zig; then
         for system in aarch64-macos x86_64-freebsd x86_64-openbsd x86_64-netbsd; do
             system_compiles $system "$zig cc -target $system -fno-sanitize=undefined" # as other compilers do
         done

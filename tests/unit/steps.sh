@@ -20,11 +20,10 @@ ends_many() {
     build ends-many tests/unit/test_ends.c -O2 && run ends-many 10000000
 }
 
-# Profiles of the library for small machines talk to the full one, and to each other: small.c.
+# small_profiles [32]: profiles of the library for small machines talk to the full one, and to each other: small.c.
 small_profiles() {
-    flags='-g1 -O1'
-    # shellcheck disable=SC2086
-    ! works $sanitizers || flags="-g1 -O1 $sanitizers"
+    compiler_of "${1:-}" || return
+    mkdir -p "$out/small${1:-}"
     for profile in full small least tiny bare asks serves; do
         case $profile in
         full) macros='' ;;
@@ -36,16 +35,16 @@ small_profiles() {
         serves) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_NO_CLIENT' ;;
         esac
         # shellcheck disable=SC2086
-        "$cc" -std=gnu11 $flags -I. "-DSIDE=${profile}_side" $macros -c -o "$out/$profile.o" tests/unit/small_side.c ||
+        $compiler -std=gnu11 $flags -I. "-DSIDE=${profile}_side" $macros -c -o "$out/small${1:-}/$profile.o" tests/unit/small_side.c ||
             { fail "small_side.c does not compile: $macros" && return; }
     done
     # shellcheck disable=SC2086
-    "$cc" -std=gnu11 $flags -I. -o "$out/small" tests/unit/small.c "$out/full.o" "$out/small.o" "$out/least.o" \
-        "$out/tiny.o" "$out/bare.o" "$out/asks.o" "$out/serves.o" || { fail 'small.c does not compile' && return; }
-    within 900 "$out/small" 3 >"$out/small.txt"
+    $compiler -std=gnu11 $flags -I. -o "$out/small${1:-}/small" tests/unit/small.c "$out/small${1:-}"/*.o ||
+        { fail 'small.c does not compile' && return; }
+    within 900 "$out/small${1:-}/small" 3 >"$out/small${1:-}/said.txt"
     status=$?
-    cat "$out/small.txt"
-    passed=$((passed + $(grep -c '^ok: ' "$out/small.txt")))
+    cat "$out/small${1:-}/said.txt"
+    passed=$((passed + $(grep -c '^ok: ' "$out/small${1:-}/said.txt")))
     check "small ended with status $status" [ "$status" -eq 0 ]
 }
 
@@ -56,4 +55,5 @@ unit_steps() {
     step ends-counted ends_counted
     step ends-many ends_many
     step small-profiles small_profiles
+    step small-profiles-32 small_profiles 32
 }
