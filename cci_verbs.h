@@ -259,6 +259,8 @@
  * representor (pf0hpf) are ports of the switch and do not serve. Join the representors of both (pf0hpf and en3f0pf0sf0)
  * and the uplink in one bridge of the switch, and give both functions addresses of one subnet. Check with ping and
  * ib_send_lat between host, Arm cores and other machines first. show_gids tells which device has which address.
+ * Without RDMA cci_udp.h connects the two over the management interface, tmfifo_net0 (by default 192.168.100.1 on the
+ * host, 192.168.100.2 on the Arm side). examples/doca_comm_channel.h is a channel of messages over either.
  *
  * TESTED on the Linux kernel's software driver (rxe, RoCE version 2) in a virtual machine, and on a simulated device
  * (tests/verbs) that also plays InfiniBand, kinds of adapters, failing hardware and hostile peers. NOT TESTED on any
