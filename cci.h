@@ -1631,9 +1631,9 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
 #if defined(CCI_TINY) && defined(CCI_NO_SERVER) && defined(CCI_NO_CLIENT)
 /* What two programs agree on instead of a handshake; at the peer it is the other way round. */
 typedef struct cci_tiny_peer {
-    cci_link_addr_t address;    /* of the peer */
-    uint64_t token, peer_token; /* what packets to this side carry, and those to the peer: not 0, others each time */
-    uint32_t index, peer_index; /* places in the tables of both: below CCI_TINY_CONNECTIONS */
+    cci_link_addr_t address;        /* of the peer */
+    uint64_t token, peer_token;     /* in packets to this side, and to the peer: not 0, new ones for each connection */
+    uint32_t index, peer_index;     /* places in the tables of both: below CCI_TINY_CONNECTIONS */
     cci_conn_attribute_t attribute; /* CCI_CONN_ATTR_RO, _RU or _UU */
 } cci_tiny_peer_t;
 

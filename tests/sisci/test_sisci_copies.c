@@ -25,31 +25,7 @@
 #define SIZE (4u << 20) /* several pieces */
 #define PIECE ((size_t)CCI__SISCI_VM_PIECE)
 
-static char directory[] = "/dev/shm/cci-test-XXXXXX";
-static char configuration[256];
-static cci_endpoint_t *endpoint;
-static cci_connection_t *connection;
-static int in_child;
-
-#define CHECK(condition) ((condition) ? (void)0 : failed(__LINE__, #condition))
-
-static void failed(int line, const char *what) {
-    if (in_child) {
-        fprintf(stderr, "line %d of another process: %s\n", line, what);
-        _exit(1);
-    }
-    fail_msg("line %d: %s", line, what);
-}
-
-static void begin(void) {
-    static cci_setup_t setup;
-    uint32_t caps;
-    snprintf(configuration, sizeof configuration, "[shm]\ntransport = sisci\ndirectory = %s\n", directory);
-    memset(&setup, 0, sizeof setup);
-    setup.config = configuration;
-    CHECK(cci_setup(&setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS);
-    CHECK(cci_create_endpoint(NULL, 0, &endpoint, NULL) == CCI_SUCCESS);
-}
+#include "tests/support/sisci_cci.h"
 
 /* What the processes of a test share. */
 typedef struct scene {
@@ -105,7 +81,7 @@ static cci_rma_handle_t *local;
 static void connect_and_wait(void) {
     uint64_t end_ns = cci__sci_now() + PATIENCE_NS;
     cci_event_t *event;
-    begin();
+    begin("", 0);
     get(shared->to_peer[0]);
     CHECK(cci_connect(endpoint, shared->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL) == CCI_SUCCESS);
     while (cci_get_event(endpoint, &event) != CCI_SUCCESS) {
@@ -173,7 +149,7 @@ static void offer(int is_mapped) {
     void *made = own;
     char *uri;
     memset(own, 0, sizeof own);
-    begin();
+    begin("", 0);
     CHECK(!is_mapped || cci_rma_alloc(endpoint, SIZE, &made) == CCI_SUCCESS);
     memory = (uint8_t *)made;
     CHECK(cci_rma_register(endpoint, memory, SIZE, CCI_FLAG_WRITE, &handle) == CCI_SUCCESS);
@@ -184,25 +160,8 @@ static void offer(int is_mapped) {
     put(shared->to_peer[1]);
 }
 
-static void serve(void) {
-    cci_event_t *event;
-    if (cci_get_event(endpoint, &event) == CCI_SUCCESS) {
-        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
-            (void)cci_accept(event, NULL);
-        }
-        (void)cci_return_event(event);
-    }
-}
-
-static void serve_until(int fd) {
-    uint64_t end_ns = cci__sci_now() + PATIENCE_NS;
-    struct pollfd item;
-    item.fd = fd;
-    item.events = POLLIN;
-    while (poll(&item, 1, 0) == 0) {
-        CHECK(cci__sci_now() < end_ns);
-        serve();
-    }
+static void serve_until_told(int fd) {
+    serve_until(fd);
     get(fd);
 }
 
@@ -240,7 +199,7 @@ static void ends_during_a_copy(enum way way, int is_mapped, int burns, int delay
     peer = fork_child(is_held);
     helper = fork_child(help);
     offer(is_mapped);
-    serve_until(shared->from_peer[0]); /* it is held */
+    serve_until_told(shared->from_peer[0]); /* it is held */
     put(shared->to_helper[1]);
     ended = way == DEREGISTER ? cci_rma_deregister(endpoint, handle)
             : way == DESTROY  ? cci_destroy_endpoint(endpoint)
@@ -253,7 +212,7 @@ static void ends_during_a_copy(enum way way, int is_mapped, int burns, int delay
     }
     if (way == DEREGISTER) {
         CHECK(only_link()->state == CCI__SISCI_OPEN && only_link()->join.news.out >= 0);
-        serve_until(shared->from_peer[0]);
+        serve_until_told(shared->from_peer[0]);
     } else {
         get(shared->from_peer[0]);
     }
@@ -324,7 +283,7 @@ static void streams(int is_mapped) {
     shared->is_mapped = is_mapped;
     peer = fork_child(copies_all_the_time);
     offer(is_mapped);
-    serve_until(shared->from_peer[0]);
+    serve_until_told(shared->from_peer[0]);
     for (round = 0; round < 20; round++) {
         CHECK(cci_rma_register(endpoint, other, sizeof other, CCI_FLAG_READ, &unrelated) == CCI_SUCCESS);
         pause_ms(20);
@@ -332,7 +291,7 @@ static void streams(int is_mapped) {
         CHECK(only_link()->state == CCI__SISCI_OPEN && only_link()->join.news.out >= 0);
     }
     CCI__SCI_STORE(shared->is_over, 1);
-    serve_until(shared->from_peer[0]);
+    serve_until_told(shared->from_peer[0]);
     put(shared->to_peer[1]);
     end_of(peer);
     CHECK(cci_finalize() == CCI_SUCCESS);
@@ -365,7 +324,7 @@ static void not_believed(int burns) {
     shared->burns = burns;
     peer = fork_child(only_says_so);
     offer(0);
-    serve_until(shared->from_peer[0]);
+    serve_until_told(shared->from_peer[0]);
     CHECK(cci_rma_deregister(endpoint, handle) == CCI_SUCCESS); /* else it waits for ever */
     CHECK(only_link()->join.news.out < 0);
     CCI__SCI_STORE(shared->is_over, 1);
@@ -385,7 +344,7 @@ static int sweep(void **state) {
     (void)state;
     while (cci_finalize() == CCI_SUCCESS) {
     }
-    begin();
+    begin("", 0);
     return cci_finalize() == CCI_SUCCESS ? 0 : -1;
 }
 
@@ -395,13 +354,6 @@ static int make_scene(void **state) {
     shared = (scene *)mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return shared != MAP_FAILED && mkdtemp(directory) ? 0 : -1;
 }
-
-static int empty_directory(void **state) {
-    (void)state;
-    return rmdir(directory);
-}
-
-#define TEST(function, sentence) {sentence, function, NULL, sweep, NULL}
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {

@@ -27,32 +27,7 @@
 #define SIZE 300000u
 #define BOTH (CCI_FLAG_READ | CCI_FLAG_WRITE)
 
-static char directory[] = "/dev/shm/cci-test-XXXXXX";
-static char configuration[256];
-static cci_endpoint_t *endpoint;
-static cci_os_handle_t os_handle;
-static cci_connection_t *connection;
-static int in_child;
-
-#define CHECK(condition) ((condition) ? (void)0 : failed(__LINE__, #condition))
-
-static void failed(int line, const char *what) {
-    if (in_child) {
-        fprintf(stderr, "line %d of another process: %s\n", line, what);
-        _exit(1);
-    }
-    fail_msg("line %d: %s", line, what);
-}
-
-static void begin(const char *more, int sleeps) {
-    static cci_setup_t setup;
-    uint32_t caps;
-    snprintf(configuration, sizeof configuration, "[shm]\ntransport = sisci\ndirectory = %s\n%s", directory, more);
-    memset(&setup, 0, sizeof setup);
-    setup.config = configuration;
-    CHECK(cci_setup(&setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS);
-    CHECK(cci_create_endpoint(NULL, 0, &endpoint, sleeps ? &os_handle : NULL) == CCI_SUCCESS);
-}
+#include "tests/support/sisci_cci.h"
 
 static cci__sisci *inside(void) {
     return (cci__sisci *)(void *)(uintptr_t)endpoint;
@@ -110,22 +85,6 @@ static void put(int fd, const void *bytes, size_t size) {
 
 static void get(int fd, void *bytes, size_t size) {
     CHECK(read(fd, bytes, size) == (ssize_t)size);
-}
-
-/* Lets the endpoint work until there is something to read. */
-static void serve_until(int fd) {
-    struct pollfd item;
-    cci_event_t *event;
-    item.fd = fd;
-    item.events = POLLIN;
-    while (poll(&item, 1, 0) == 0) {
-        if (cci_get_event(endpoint, &event) == CCI_SUCCESS) {
-            if (event->type == CCI_EVENT_CONNECT_REQUEST) {
-                (void)cci_accept(event, NULL);
-            }
-            (void)cci_return_event(event);
-        }
-    }
 }
 
 /* 0 when all checks of the child were true. */
@@ -1308,13 +1267,6 @@ static int sweep(void **state) {
     }
     return 0;
 }
-
-static int empty_directory(void **state) {
-    (void)state;
-    return rmdir(directory);
-}
-
-#define TEST(function, sentence) {sentence, function, NULL, sweep, NULL}
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {

@@ -58,12 +58,7 @@ soak_tiny() {
     compiler_of "${1:-}" || return
     mkdir -p "$out/soak_tiny${1:-}"
     for profile in full tiny bare small; do
-        case $profile in
-        full) macros='' ;;
-        tiny) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300' ;;
-        bare) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_TINY_RECEIVES=2 -DCCI_NO_RMA' ;;
-        small) macros=-DCCI_SMALL ;;
-        esac
+        macros_of $profile
         # shellcheck disable=SC2086
         $compiler -std=gnu11 $flags -I. "-DSIDE=${profile}_profile" "-DPROFILE=\"$profile\"" $macros -c \
             -o "$out/soak_tiny${1:-}/$profile.o" tests/soak/soak_tiny_end.c || { fail "soak_tiny_end.c does not compile: $macros" && return; }

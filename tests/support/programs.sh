@@ -172,6 +172,20 @@ compiler_of() {
     fi
 }
 
+# macros_of PROFILE: sets macros, with which a profile of the library is compiled.
+macros_of() {
+    tiny='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300'
+    case $1 in
+    full) macros='' ;;
+    small) macros=-DCCI_SMALL ;;
+    least) macros='-DCCI_SMALL -DCCI_NO_RMA -DCCI_NO_TEXT -DCCI_NO_CONGESTION' ;;
+    tiny) macros=$tiny ;;
+    bare) macros="$tiny -DCCI_TINY_RECEIVES=2 -DCCI_NO_RMA" ;;
+    asks) macros="$tiny -DCCI_NO_SERVER" ;;
+    serves) macros="$tiny -DCCI_NO_CLIENT" ;;
+    esac
+}
+
 # unit_tests FOLDER: a step for each of its test programs, and one with sanitizers.
 unit_tests() {
     for source in "tests/$1"/test_*.c; do

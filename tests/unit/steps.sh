@@ -25,15 +25,7 @@ small_profiles() {
     compiler_of "${1:-}" || return
     mkdir -p "$out/small${1:-}"
     for profile in full small least tiny bare asks serves; do
-        case $profile in
-        full) macros='' ;;
-        small) macros=-DCCI_SMALL ;;
-        least) macros='-DCCI_SMALL -DCCI_NO_RMA -DCCI_NO_TEXT -DCCI_NO_CONGESTION' ;;
-        tiny) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300' ;;
-        bare) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_TINY_RECEIVES=2 -DCCI_NO_RMA' ;;
-        asks) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_NO_SERVER' ;;
-        serves) macros='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300 -DCCI_NO_CLIENT' ;;
-        esac
+        macros_of $profile
         # shellcheck disable=SC2086
         $compiler -std=gnu11 $flags -I. "-DSIDE=${profile}_side" $macros -c -o "$out/small${1:-}/$profile.o" tests/unit/small_side.c ||
             { fail "small_side.c does not compile: $macros" && return; }
