@@ -315,7 +315,8 @@
  *                       peers, short datagrams. All memory is taken when an endpoint is created, from the hook `alloc`
  *                       of cci_setup(); only cci_connect() takes some later, and releases it when the outcome is known.
  *                       The wire is the same: the peer may be any. It implies CCI_NO_THREADS, CCI_NO_STDIO and
- *                       CCI_NO_DLOPEN, and cci_setup() takes no transports.
+ *                       CCI_NO_DLOPEN, cci_setup() takes no transports, and there is no CCI_EVENT_STATUS. Of unreliable
+ *                       messages that are sealed, those are lost that come after packets from behind seven gaps.
  *                       What each is worth, in bytes on 32-bit machines (D: the longest datagram):
  *     CCI_SMALL_CONNECTIONS     2   320 for each: a power of two; one more than peers, for a peer that was restarted
  *     CCI_SMALL_ACTIVE     a half   of these that can have traffic at once, the others wait their turn: 1,060 for each
@@ -7447,6 +7448,7 @@ static int cci__rel_is_behind_writes(const cci_rel_t *rel, const cci_rel_item_t 
     const cci_list_t *node = rel->bulks.next;
     uint32_t count = 0;
     if (!cci__rel_has_long_write(rel)) return 1;
+    if (!CCI__REL_FAR && (run->frames[1] & CCI__FRAME_AFTER)) return 1; /* the receiver keeps none that waits */
     for (; node != &rel->bulks && count < CCI__REL_SEQUENCES / 4; node = node->next, count++)
         if (CCI__CONTAINER(node, cci_rel_item_t, queue)->first > run->first) return 0;
     return count == CCI__REL_SEQUENCES / 4;
@@ -7458,8 +7460,7 @@ static cci_rel_item_t *cci__rel_next_item(const cci_rel_t *rel) {
     if (!cci__list_empty(&rel->runs)) run = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     if (!cci__list_empty(&rel->bulks)) bulk = CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue);
     if (!run || (bulk && bulk->first < run->first && !(run->flags & CCI__ITEM_VOID) &&
-                 ((rel->ordered | rel->rnr) || !cci__list_empty(&rel->lost) ||
-                  (CCI__REL_FAR && cci__rel_is_behind_writes(rel, run)))))
+                 ((rel->ordered | rel->rnr) || !cci__list_empty(&rel->lost) || cci__rel_is_behind_writes(rel, run))))
         run = bulk; /* what comes later would only wait at the receiver, or be refused */
     if (rel->ordered && run && !cci__list_empty(&rel->held)) {
         held = CCI__CONTAINER(rel->held.next, cci_rel_item_t, queue);
@@ -8311,7 +8312,7 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refus
     cci_list_t *node, *next;
     int is_newer = 0, was_refused = rel->rnr;
     cci__rel_note(rel, CCI_REL_NOT_READY);
-    if (CCI__REL_FATES && !was_refused) rel->rnr_since = (uint16_t)(now_ns >> 25);
+    if (!was_refused) rel->rnr_since = (uint16_t)(now_ns >> 25);
     rel->rnr = 1;
     rel->rnr_sequence = (uint32_t)sequence;
     rel->rnr_delay_us = (uint16_t)(rel->rnr_delay_us ? cci__min32(rel->rnr_delay_us * 2u, 10000) : 50);
@@ -8902,7 +8903,7 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
  * none. */
 static int cci__rel_forget_oldest(cci_rel_t *rel, uint64_t sequence) {
     cci_rel_reassembly_t *oldest = CCI__CONTAINER(rel->reassemblies.next, cci_rel_reassembly_t, node);
-    if (CCI__REL_FAR && (rel->reliable || cci__list_empty(&rel->reassemblies) || oldest->first >= sequence)) return 0;
+    if (rel->reliable || cci__list_empty(&rel->reassemblies) || oldest->first >= sequence) return 0;
     cci__rel_free_reassembly(rel, oldest);
     return 1;
 }
@@ -8919,7 +8920,7 @@ static int cci__rel_begin_message(cci_rel_t *rel, cci_rel_reassembly_t *entry, c
                                   int in_order) {
     cci_rel_run_t *run;
     do entry->memory = rel->pool->callbacks->assemble(rel->user, 8 + cci__pad8(total), in_order, &entry->buffer);
-    while (CCI__REL_FAR && !entry->memory && cci__rel_forget_oldest(rel, entry->first));
+    while (!entry->memory && cci__rel_forget_oldest(rel, entry->first));
     if (!entry->memory) {
         entry->buffer = NULL;
         return 0;
@@ -8947,7 +8948,7 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
     else if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
         return CCI__TAKEN;
     do entry = cci__rel_reassembly(rel, sequence, 1);
-    while (CCI__REL_FAR && !entry && cci__rel_forget_oldest(rel, sequence));
+    while (!entry && cci__rel_forget_oldest(rel, sequence));
     if (!entry) return CCI__REFUSED;
     if (entry->complete) return CCI__TAKEN;
     if (entry->range_count == 0 && entry->total == 0 && !cci__rel_begin_message(rel, entry, frame, total, in_order)) {
@@ -9388,8 +9389,7 @@ static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t
         /* its status has been told, or waits for its turn: as long again, or some tries, until the peer hears of it */
         most_ns += cci__max64(most_ns, 20 * cci_rel_answer_ns(rel));
     /* It may wait behind a long transfer: what counts is that the peer takes nothing, or, if it refuses, no message. */
-    if (CCI__REL_FATES && rel->rnr && since_refusal < 0x8000 && item->kind != CCI__ITEM_EXTERN &&
-        !cci__rel_is_long_write(rel, item))
+    if (rel->rnr && since_refusal < 0x8000 && item->kind != CCI__ITEM_EXTERN && !cci__rel_is_long_write(rel, item))
         progress_ns -= (uint64_t)since_refusal << 25;
     return cci__max64(item->since_ns, progress_ns) + most_ns;
 }

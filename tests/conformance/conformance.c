@@ -18,6 +18,8 @@
  *     conformance WHERE PART           only tests whose sentence contains PART
  *     conformance WHERE --list         their sentences
  *
+ * Compiled with -DCCI_SMALL, it runs what that profile has, on the simulated networks.
+ *
  * CONFORMANCE_SEED in the environment replaces the seed of the simulated network. A number in brackets is the section of
  * the manual that a test is about; a test without one is about what cci.h promises beyond it.
  */
@@ -26,11 +28,23 @@
 #include <stddef.h>
 static int fake_read_file(const char *path, char *text, size_t size);
 #endif
-#define CCI_SISCI_ADAPTER
 #define CCI_IMPLEMENTATION
+#ifdef CCI_SMALL /* few packets, but enough of all that programs count on */
+#define CCI_SMALL_CONNECTIONS 64
+#define CCI_SMALL_ACTIVE 64
+#define CCI_SMALL_SENDS 256
+#define CCI_SMALL_RECEIVES 256
+#define CCI_SMALL_RMAS 1024
+#define CCI_SMALL_REGISTRATIONS 64
+#define CCI_SMALL_REQUEST 1024
+#define CCI_MEMORY_BYTES 67108864
+#define CCI_URI_ALLOC malloc
+#else
+#define CCI_SISCI_ADAPTER
 #include "cci_verbs.h"
 #include "cci_sisci.h"
 #include "cci_udp.h"
+#endif
 
 #include "cci.h"
 
@@ -264,7 +278,7 @@ TEST(init_arguments, ANYWHERE, "[4.1.5.1] cci_init() refuses a NULL caps, an unk
     assert_int_equal(cci_init(CCI_ABI_VERSION, 1, &caps), CCI_EINVAL);
 }
 
-TEST(init_counts, ANYWHERE, "[4.1.5.1] cci_init() may be called again; each success wants its own cci_finalize()") {
+TEST(init_counts, ANYWHERE | NOT_SMALL, "[4.1.5.1] cci_init() may be called again; each success wants its own cci_finalize()") {
     uint32_t caps = 0;
     side_t *a;
     (void)state;
@@ -279,7 +293,7 @@ TEST(init_counts, ANYWHERE, "[4.1.5.1] cci_init() may be called again; each succ
     assert_int_equal(cci_finalize(), CCI_ERROR);
 }
 
-TEST(init_again, ANYWHERE, "[4.1.5.1] a cci_init() that fails leaves what the one before has made") {
+TEST(init_again, ANYWHERE | NOT_SMALL, "[4.1.5.1] a cci_init() that fails leaves what the one before has made") {
     side_t *a = side_open(), *b = side_open();
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
     uint32_t caps;
@@ -295,7 +309,7 @@ TEST(init_again, ANYWHERE, "[4.1.5.1] a cci_init() that fails leaves what the on
     side_count = 0;
 }
 
-TEST(init_caps, ANYWHERE, "[4.1.5.1] caps tells of thread safety") {
+TEST(init_caps, ANYWHERE | NOT_SMALL, "[4.1.5.1] caps tells of thread safety") {
     uint32_t caps = 0;
     (void)state;
     assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
@@ -306,12 +320,12 @@ TEST(init_caps, ANYWHERE, "[4.1.5.1] caps tells of thread safety") {
 #endif
 }
 
-TEST(setup_busy, ANYWHERE, "cci_setup() is refused after cci_init()") {
+TEST(setup_busy, ANYWHERE | NOT_SMALL, "cci_setup() is refused after cci_init()") {
     (void)state;
     assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
 }
 
-TEST(finalize_again, ANYWHERE, "cci_finalize() destroys what is left, and cci_init() works again") {
+TEST(finalize_again, ANYWHERE | NOT_SMALL, "cci_finalize() destroys what is left, and cci_init() works again") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     int i;
     (void)state;
@@ -364,7 +378,7 @@ TEST(devices_null, ANYWHERE, "[4.2.4.1] cci_get_devices() refuses NULL") {
     assert_int_equal(cci_get_devices(NULL), CCI_EINVAL);
 }
 
-TEST(devices_array, ANYWHERE, "[4.2.4.1] cci_get_devices() gives a NULL-terminated array; each device tells what it is") {
+TEST(devices_array, ANYWHERE | NOT_SMALL, "[4.2.4.1] cci_get_devices() gives a NULL-terminated array; each device tells what it is") {
     cci_device_t *const *devices = NULL;
     int i, count = 0;
     (void)state;
@@ -382,7 +396,7 @@ TEST(devices_array, ANYWHERE, "[4.2.4.1] cci_get_devices() gives a NULL-terminat
     assert_int_equal(count, on_sim || on_verbs ? 2 : 1);
 }
 
-TEST(devices_argv, ANYWHERE, "[5.3.3.5] conf_argv holds the section's key=value strings") {
+TEST(devices_argv, ANYWHERE | NOT_SMALL, "[5.3.3.5] conf_argv holds the section's key=value strings") {
     cci_device_t *const *devices = NULL;
     int i, found = 0;
     (void)state;
@@ -397,7 +411,7 @@ TEST(devices_argv, ANYWHERE, "[5.3.3.5] conf_argv holds the section's key=value 
     assert_int_equal(found, 1);
 }
 
-TEST(devices_order, ON_SIM, "[4.2.3] devices are ordered by priority, the highest first; NULL means the default one") {
+TEST(devices_order, ON_SIM | NOT_SMALL, "[4.2.3] devices are ordered by priority, the highest first; NULL means the default one") {
     cci_device_t *const *devices = NULL;
     (void)state;
     assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
@@ -407,7 +421,7 @@ TEST(devices_order, ON_SIM, "[4.2.3] devices are ordered by priority, the highes
     assert_ptr_equal(side_open_at(devices[0], NULL)->ep->device, devices[0]);
 }
 
-TEST(devices_again, ANYWHERE, "[4.2.4.1] devices that were given before are in the next array too") {
+TEST(devices_again, ANYWHERE | NOT_SMALL, "[4.2.4.1] devices that were given before are in the next array too") {
     cci_device_t *const *devices = NULL;
     cci_device_t *first;
     (void)state;
@@ -417,7 +431,7 @@ TEST(devices_again, ANYWHERE, "[4.2.4.1] devices that were given before are in t
     assert_ptr_equal(devices[0], first);
 }
 
-TEST(devices_up, ON_SIM, "[4.2.4.1] a later cci_get_devices() shows that a device is not up any more") {
+TEST(devices_up, ON_SIM | NOT_SMALL, "[4.2.4.1] a later cci_get_devices() shows that a device is not up any more") {
     cci_device_t *const *devices = NULL;
     cci_endpoint_t *endpoint = NULL;
     (void)state;
@@ -441,7 +455,7 @@ TEST(create_arguments, ANYWHERE, "[4.3.4.1] cci_create_endpoint() refuses a NULL
 /* Every bit that is no flag, each alone. */
 static const int no_flags[] = {1 << 7, 0x100, 0x4000, 0x7000, 0x8000, 1 << 30};
 
-TEST(unknown_endpoint_flags, ANYWHERE, "cci_create_endpoint() and cci_arm_os_handle() refuse flags that they don't know") {
+TEST(unknown_endpoint_flags, ANYWHERE | NOT_SMALL, "cci_create_endpoint() and cci_arm_os_handle() refuse flags that they don't know") {
     size_t i;
     side_t *a = side_open();
     cci_os_handle_t fd = -77;
@@ -504,7 +518,7 @@ TEST(unknown_flags, ANYWHERE, "calls refuse flags that they don't know, and noth
     assert_int_equal(to[0], 2);
 }
 
-TEST(create_unsealed, ANYWHERE, "an endpoint that does not use the hooks for encryption is made with a warning") {
+TEST(create_unsealed, ANYWHERE | NOT_SMALL, "an endpoint that does not use the hooks for encryption is made with a warning") {
     uint32_t caps;
     (void)state;
     finalize_all();
@@ -605,7 +619,7 @@ static int do_wrong(const pair_t *pair, wrong_t what, cci_rma_handle_t *handle) 
     }
 }
 
-TEST(refusals_logged, ANYWHERE, "each refusal has its status, and one line in the log that names what is wrong") {
+TEST(refusals_logged, ANYWHERE | NOT_SMALL, "each refusal has its status, and one line in the log that names what is wrong") {
     static const struct {
         int status;
         const char *words;
@@ -653,7 +667,7 @@ TEST(refusals_logged, ANYWHERE, "each refusal has its status, and one line in th
     }
 }
 
-TEST(log_handshakes, ON_NETWORK, "CCI_LOG=debug in the environment: the log has each packet of a handshake; otherwise none") {
+TEST(log_handshakes, ON_NETWORK | NOT_SMALL, "CCI_LOG=debug in the environment: the log has each packet of a handshake; otherwise none") {
     static const char *const words[] = {": REQUEST to ", ": REQUEST from ", ": ACCEPT to ", ": ACCEPT from "};
     size_t i, k;
     (void)state;
@@ -674,7 +688,7 @@ TEST(log_handshakes, ON_NETWORK, "CCI_LOG=debug in the environment: the log has 
     }
 }
 
-TEST(create_device, ANYWHERE, "[5.4.2.1] an endpoint tells its device") {
+TEST(create_device, ANYWHERE | NOT_SMALL, "[5.4.2.1] an endpoint tells its device") {
     cci_device_t *const *devices = NULL;
     cci_endpoint_t *endpoint = NULL;
     (void)state;
@@ -684,7 +698,7 @@ TEST(create_device, ANYWHERE, "[5.4.2.1] an endpoint tells its device") {
     assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
 }
 
-TEST(create_busy, ANYWHERE, "cci_create_endpoint_at() tells that a service is taken, and takes it when it is free") {
+TEST(create_busy, ANYWHERE | NOT_SMALL, "cci_create_endpoint_at() tells that a service is taken, and takes it when it is free") {
     side_t *a = side_open();
     cci_endpoint_t *endpoint = NULL;
     char service[32];
@@ -699,7 +713,7 @@ TEST(create_busy, ANYWHERE, "cci_create_endpoint_at() tells that a service is ta
     free(uri);
 }
 
-TEST(create_service, ANYWHERE, "cci_create_endpoint_at() refuses what is no service") {
+TEST(create_service, ANYWHERE | NOT_SMALL, "cci_create_endpoint_at() refuses what is no service") {
     cci_endpoint_t *endpoint = NULL;
     (void)state;
     assert_int_equal(cci_create_endpoint_at(NULL, "caf\xe9", 0, &endpoint, NULL), CCI_EINVAL);
@@ -764,7 +778,7 @@ TEST(opt_arguments, ANYWHERE, "[4.6.4] options refuse a NULL handle, a NULL valu
     assert_int_equal(cci_get_opt(NULL, (cci_opt_name_t)1000, &value), CCI_EINVAL);
 }
 
-TEST(opt_kind, ANYWHERE, "[4.6.4] an option of one kind of handle refuses the others: endpoint, connection, device") {
+TEST(opt_kind, ANYWHERE | NOT_SMALL, "[4.6.4] an option of one kind of handle refuses the others: endpoint, connection, device") {
     static const cci_opt_name_t names[2][12] = {
         {CCI_OPT_ENDPT_SEND_TIMEOUT, CCI_OPT_ENDPT_RECV_BUF_COUNT, CCI_OPT_ENDPT_SEND_BUF_COUNT, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT,
          CCI_OPT_ENDPT_URI, CCI_OPT_ENDPT_RMA_ALIGN, CCI_OPT_ENDPT_EVENT_MASK, CCI_OPT_ENDPT_STATS, CCI_OPT_ENDPT_CONN_STATS,
@@ -994,7 +1008,7 @@ TEST(opt_uri, ANYWHERE, "[4.6.3.1] the URI can be read, begins with the transpor
     assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
     assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &other), CCI_SUCCESS);
     assert_ptr_not_equal(uri, other);
-    assert_memory_equal(uri, by_place("sim://", "sisci:", "verbs:", "udp://"), 6);
+    assert_memory_equal(uri, by_place(SIM_SCHEME, "sisci:", "verbs:", "udp://"), 6);
     assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_EINVAL);
     free(uri);
     free(other);
@@ -1095,7 +1109,7 @@ TEST(connect_arguments, ANYWHERE, "[4.4.5.3] cci_connect() refuses too much data
     assert_int_equal(cci_connect(a->ep, "", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
     assert_int_equal(cci_connect(a->ep, "somewhere", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
     assert_int_equal(cci_connect(a->ep, "carrier-pigeon://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
-    assert_int_not_equal(cci_connect(a->ep, by_place("sim://x", "sisci://4", "verbs://10.0.0.2", "udp://127.0.0.1"), NULL, 0,
+    assert_int_not_equal(cci_connect(a->ep, by_place(SIM_SCHEME "x", "sisci://4", "verbs://10.0.0.2", "udp://127.0.0.1"), NULL, 0,
                                      CCI_CONN_ATTR_RO, NULL, 0, NULL),
                          CCI_SUCCESS);
     elapse(10 * MILLISECOND_NS);
@@ -1430,13 +1444,13 @@ static pair_t connect_name(side_t *client, side_t *host, const char *name) {
     return pair;
 }
 
-TEST(name_connect, ANYWHERE, "[DOCA listen/connect by name] a client connects to the name of a server, without its port") {
+TEST(name_connect, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a client connects to the name of a server, without its port") {
     side_t *client = side_open(), *host = side_open_at(client->ep->device, storage());
     (void)state;
     (void)connect_name(client, host, storage());
 }
 
-TEST(name_port, ANYWHERE, "[DOCA listen/connect by name] a server takes the first port of its name, and has it in its URI") {
+TEST(name_port, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a server takes the first port of its name, and has it in its URI") {
     side_t *client = side_open(), *host = side_open_at(client->ep->device, storage());
     uint32_t ports[8];
     (void)state;
@@ -1445,7 +1459,7 @@ TEST(name_port, ANYWHERE, "[DOCA listen/connect by name] a server takes the firs
     (void)connect_sides(client, host, CCI_CONN_ATTR_RU);
 }
 
-TEST(name_limits, ANYWHERE, "[DOCA listen/connect by name] names have 1 to 120 bytes of UTF-8; what has not is CCI_EINVAL, and logged") {
+TEST(name_limits, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] names have 1 to 120 bytes of UTF-8; what has not is CCI_EINVAL, and logged") {
     static const char *const bad[] = {"", "\x80", "caf\xe9", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xf8\x88\x80\x80\x80"};
     static const char *const good[] = {"a", "3par", "caf\xc3\xa9", "\xe2\x82\xac/\xf0\x9f\x98\x80", "a b:c/d"};
     side_t *client = side_open();
@@ -1475,7 +1489,7 @@ TEST(name_limits, ANYWHERE, "[DOCA listen/connect by name] names have 1 to 120 b
     }
 }
 
-TEST(name_busy, ANYWHERE, "[DOCA listen/connect by name] two servers of one name on one address: CCI_EBUSY, until the first has gone") {
+TEST(name_busy, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] two servers of one name on one address: CCI_EBUSY, until the first has gone") {
     side_t *client = side_open(), *host = side_open_at(client->ep->device, storage()), *other;
     char storages[48], is_taken[80];
     cci_endpoint_t *endpoint = NULL;
@@ -1500,7 +1514,7 @@ TEST(name_shared, ON_HOST, "[DOCA listen/connect by name] several endpoints can 
     assert_null(endpoint);
 }
 
-TEST(name_clash, ANYWHERE, "[DOCA listen/connect by name] two names with the same first port: each client comes to its own server") {
+TEST(name_clash, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] two names with the same first port: each client comes to its own server") {
     static uint16_t first_with[16384];
     side_t *client = side_open(), *first, *second;
     char names[2][56];
@@ -1528,7 +1542,7 @@ TEST(name_clash, ANYWHERE, "[DOCA listen/connect by name] two names with the sam
     (void)connect_name(client, second, names[1]);
 }
 
-TEST(name_beside_numbers, ANYWHERE, "[DOCA listen/connect by name] a server without a name at a name's port is not taken for the one that is sought") {
+TEST(name_beside_numbers, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a server without a name at a name's port is not taken for the one that is sought") {
     side_t *client = side_open(), *host;
     uint32_t ports[8], i;
     (void)state;
@@ -1546,7 +1560,7 @@ TEST(name_beside_numbers, ANYWHERE, "[DOCA listen/connect by name] a server with
     (void)server_at(client, 65535);
 }
 
-TEST(name_all_taken, ANYWHERE, "[DOCA listen/connect by name] where all ports of a name are taken, the server gets CCI_EBUSY") {
+TEST(name_all_taken, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where all ports of a name are taken, the server gets CCI_EBUSY") {
     side_t *client = side_open();
     cci_endpoint_t *endpoint = NULL;
     uint32_t ports[8], i;
@@ -1558,7 +1572,7 @@ TEST(name_all_taken, ANYWHERE, "[DOCA listen/connect by name] where all ports of
     assert_int_equal(cci_create_endpoint_at(client->ep->device, storage(), 0, &endpoint, NULL), CCI_EBUSY);
 }
 
-TEST(name_nobody, ANYWHERE, "[DOCA listen/connect by name] where nobody has the name, the time for connecting is what ends the search") {
+TEST(name_nobody, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where nobody has the name, the time for connecting is what ends the search") {
     side_t *client = side_open();
     uint32_t ports[8], i;
     (void)state;
@@ -1574,7 +1588,7 @@ TEST(name_nobody, ANYWHERE, "[DOCA listen/connect by name] where nobody has the 
     }
 }
 
-TEST(name_restart, ANYWHERE, "[DOCA listen/connect by name] a server that comes back at another port of its name is found, also by who asks already") {
+TEST(name_restart, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a server that comes back at another port of its name is found, also by who asks already") {
     side_t *client = side_open(), *host = side_open_at(client->ep->device, storage()), *again;
     cci_event_t *event;
     uint32_t ports[8];
@@ -1597,7 +1611,7 @@ TEST(name_restart, ANYWHERE, "[DOCA listen/connect by name] a server that comes 
     (void)connect_name(client, again, storage());
 }
 
-TEST(name_rejected, ANYWHERE, "[DOCA listen/connect by name] when the server of the name rejects a client, its search ends with CCI_ECONNREFUSED") {
+TEST(name_rejected, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] when the server of the name rejects a client, its search ends with CCI_ECONNREFUSED") {
     side_t *client = side_open(), *host = side_open_at(client->ep->device, storage());
     cci_event_t *event;
     (void)state;
@@ -1610,7 +1624,7 @@ TEST(name_rejected, ANYWHERE, "[DOCA listen/connect by name] when the server of 
     drop(event);
 }
 
-TEST(name_slow, ANYWHERE, "[DOCA listen/connect by name] a server that decides late is asked again at its port, and its client gets its answer") {
+TEST(name_slow, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a server that decides late is asked again at its port, and its client gets its answer") {
     side_t *client = side_open(), *host = side_open_at(client->ep->device, storage());
     cci_event_t *event;
     (void)state;
@@ -1625,7 +1639,7 @@ TEST(name_slow, ANYWHERE, "[DOCA listen/connect by name] a server that decides l
     drop(event);
 }
 
-TEST(name_frugal, ON_SIM, "[DOCA listen/connect by name] a search asks each port at once in turn, then eight ports in a second, one at a time") {
+TEST(name_frugal, ON_SIM | NOT_SMALL, "[DOCA listen/connect by name] a search asks each port at once in turn, then eight ports in a second, one at a time") {
     side_t *client = side_open();
     uint64_t before, first_ns = sim.now_ns;
     struct timeval never = {60, 0};
@@ -1644,7 +1658,7 @@ TEST(name_frugal, ON_SIM, "[DOCA listen/connect by name] a search asks each port
 
 TEST(connect_unicast, ANYWHERE, "[4.4.3.1] reliable connections and UU are unicast only, UU_MC is for groups only") {
     static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
-    const char *group = by_place("sim://g7", "sisci://252:7", "verbs://239.77.5.7:39475", "udp://239.77.5.7:39475");
+    const char *group = by_place(SIM_SCHEME "g7", "sisci://252:7", "verbs://239.77.5.7:39475", "udp://239.77.5.7:39475");
     side_t *a = side_open(), *b = side_open();
     int i;
     (void)state;
@@ -1785,7 +1799,7 @@ static cci_conn_stats_t stats_of(cci_connection_t *connection) {
     return stats;
 }
 
-TEST(connection_stats, ANYWHERE, "[DOCA peer statistics] a connection tells its messages and bytes both ways") {
+TEST(connection_stats, ANYWHERE | NOT_SMALL, "[DOCA peer statistics] a connection tells its messages and bytes both ways") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     cci_conn_stats_t a, b;
     uint32_t i;
@@ -1826,7 +1840,7 @@ static void send_sizes(const pair_t *pair, const uint32_t *sizes, uint32_t count
     }
 }
 
-TEST(connection_stats_sizes, ANYWHERE,
+TEST(connection_stats_sizes, ANYWHERE | NOT_SMALL,
      "[DOCA peer statistics] messages of each size are counted, silent ones too, on each kind of connection") {
     static const uint32_t sizes[] = {0, 1, 64, 100, 300};
     static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
@@ -1847,7 +1861,7 @@ TEST(connection_stats_sizes, ANYWHERE,
     }
 }
 
-TEST(connection_stats_taken, ANYWHERE,
+TEST(connection_stats_taken, ANYWHERE | NOT_SMALL,
      "[DOCA peer statistics] what the program has not taken with cci_get_event() is not counted as received") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     cci_event_t *event = NULL;
@@ -1866,7 +1880,7 @@ TEST(connection_stats_taken, ANYWHERE,
     assert_int_equal(stats_of(pair.bc).messages_received, 1);
 }
 
-TEST(connection_stats_rma, ANYWHERE,
+TEST(connection_stats_rma, ANYWHERE | NOT_SMALL,
      "[DOCA peer statistics] a connection tells RMA operations and their bytes each way, and completion messages as messages") {
     static uint8_t memory[2][3000];
     pair_t pair = open_pair(CCI_CONN_ATTR_RU);
@@ -1894,7 +1908,7 @@ TEST(connection_stats_rma, ANYWHERE,
     assert_int_equal(stats_of(pair.ac).rma_writes, 2); /* cci_rma() has refused it */
 }
 
-TEST(connection_stats_from_now, ANYWHERE,
+TEST(connection_stats_from_now, ANYWHERE | NOT_SMALL,
      "[DOCA peer statistics] it is counted from the option on; another connection in the same place begins at 0") {
     side_t *a = side_open(), *b = side_open();
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -1927,7 +1941,7 @@ TEST(connection_stats_from_now, ANYWHERE,
     lay_ghosts(b);
 }
 
-TEST(endpoint_stats, ANYWHERE, "[fi_cm, DOCA properties] an endpoint tells its connections, buffers and datagrams") {
+TEST(endpoint_stats, ANYWHERE | NOT_SMALL, "[fi_cm, DOCA properties] an endpoint tells its connections, buffers and datagrams") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     cci_endpt_stats_t before, after;
     patience_t patience = be_patient();
@@ -2056,7 +2070,7 @@ static void await_status(side_t *side, cci_connection_t *connection, cci_status_
     }
 }
 
-TEST(status_path, ON_NETWORK,
+TEST(status_path, ON_NETWORK | NOT_SMALL,
      "[SISCI, SCI_CB_NOT_OPERATIONAL and SCI_CB_OPERATIONAL] a path is suspended while the peer is silent, and resumed then") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     (void)state;
@@ -2072,7 +2086,7 @@ TEST(status_path, ON_NETWORK,
     assert_int_equal(count_of(pair.b, CCI_EVENT_STATUS), 0); /* it has not asked */
 }
 
-TEST(status_in_order, ANYWHERE,
+TEST(status_in_order, ANYWHERE | NOT_SMALL,
      "[SISCI, SCI_CB_NOT_OPERATIONAL] a path between peers that answer is not suspended, and messages come as without the mask") {
     static const uint8_t bytes[2000];
     pair_t pair;
@@ -2207,7 +2221,7 @@ static pair_t open_lingering(cci_conn_attribute_t attribute, uint32_t linger_us,
     return pair;
 }
 
-TEST(linger_option, ANYWHERE, "[fi_shutdown] CCI_OPT_CONN_LINGER is 0 at first, and each connection of any kind has its own") {
+TEST(linger_option, ANYWHERE | NOT_SMALL, "[fi_shutdown] CCI_OPT_CONN_LINGER is 0 at first, and each connection of any kind has its own") {
     static const cci_conn_attribute_t kinds[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
     side_t *a = side_open(), *b = side_open();
     uint32_t value = 1;
@@ -2245,17 +2259,17 @@ static void delivers_last(cci_conn_attribute_t attribute) {
     connect_sides(pair.a, pair.b, attribute);
 }
 
-TEST(linger_ro, ANYWHERE, "[fi_shutdown] RO: with CCI_OPT_CONN_LINGER the peer gets what was pending, then CCI_EVENT_DISCONNECT") {
+TEST(linger_ro, ANYWHERE | NOT_SMALL, "[fi_shutdown] RO: with CCI_OPT_CONN_LINGER the peer gets what was pending, then CCI_EVENT_DISCONNECT") {
     (void)state;
     delivers_last(CCI_CONN_ATTR_RO);
 }
 
-TEST(linger_ru, ANYWHERE, "[fi_shutdown] RU: with CCI_OPT_CONN_LINGER the peer gets what was pending, then CCI_EVENT_DISCONNECT") {
+TEST(linger_ru, ANYWHERE | NOT_SMALL, "[fi_shutdown] RU: with CCI_OPT_CONN_LINGER the peer gets what was pending, then CCI_EVENT_DISCONNECT") {
     (void)state;
     delivers_last(CCI_CONN_ATTR_RU);
 }
 
-TEST(linger_uu, ANYWHERE, "[fi_shutdown] UU: with CCI_OPT_CONN_LINGER what was pending leaves") {
+TEST(linger_uu, ANYWHERE | NOT_SMALL, "[fi_shutdown] UU: with CCI_OPT_CONN_LINGER what was pending leaves") {
     pair_t pair = open_pair(CCI_CONN_ATTR_UU);
     (void)state;
     set_number(pair.ac, CCI_OPT_CONN_LINGER, LONG_US);
@@ -2264,7 +2278,7 @@ TEST(linger_uu, ANYWHERE, "[fi_shutdown] UU: with CCI_OPT_CONN_LINGER what was p
     await_some(&pair, 20, CCI_SUCCESS, 0);
 }
 
-TEST(linger_time, ANYWHERE, "[fi_shutdown] what is pending when CCI_OPT_CONN_LINGER is over ends with CCI_ERR_DISCONNECTED, not before") {
+TEST(linger_time, ANYWHERE | NOT_SMALL, "[fi_shutdown] what is pending when CCI_OPT_CONN_LINGER is over ends with CCI_ERR_DISCONNECTED, not before") {
     const uint32_t linger_us = long_or_short_us(3000000, 200000);
     const uint64_t begin_ns = test_now_ns();
     pair_t pair = open_lingering(CCI_CONN_ATTR_RO, linger_us, 20);
@@ -2274,7 +2288,7 @@ TEST(linger_time, ANYWHERE, "[fi_shutdown] what is pending when CCI_OPT_CONN_LIN
     assert_true(is_quiet(pair.a));
 }
 
-TEST(linger_nothing, ANYWHERE, "[fi_shutdown] when nothing is pending the peer is told at once, whatever CCI_OPT_CONN_LINGER is") {
+TEST(linger_nothing, ANYWHERE | NOT_SMALL, "[fi_shutdown] when nothing is pending the peer is told at once, whatever CCI_OPT_CONN_LINGER is") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     (void)state;
     ask_for_ends(pair.b);
@@ -2284,7 +2298,7 @@ TEST(linger_nothing, ANYWHERE, "[fi_shutdown] when nothing is pending the peer i
     await_end(pair.b, pair.bc, &context_b);
 }
 
-TEST(linger_events, ANYWHERE, "[fi_shutdown] of a connection that lingers come completions and no other event") {
+TEST(linger_events, ANYWHERE | NOT_SMALL, "[fi_shutdown] of a connection that lingers come completions and no other event") {
     pair_t pair = open_lingering(CCI_CONN_ATTR_RO, LONG_US, 5);
     (void)state;
     set_number(pair.a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, 10000);
@@ -2298,7 +2312,7 @@ TEST(linger_events, ANYWHERE, "[fi_shutdown] of a connection that lingers come c
     assert_true(is_quiet(pair.a));
 }
 
-TEST(linger_left, ANYWHERE, "[fi_shutdown] a connection that lingers ends, with what is pending, when the peer closes it") {
+TEST(linger_left, ANYWHERE | NOT_SMALL, "[fi_shutdown] a connection that lingers ends, with what is pending, when the peer closes it") {
     pair_t pair = open_lingering(CCI_CONN_ATTR_RO, LONG_US, 20);
     (void)state;
     assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
@@ -2308,7 +2322,7 @@ TEST(linger_left, ANYWHERE, "[fi_shutdown] a connection that lingers ends, with 
     assert_true(is_quiet(pair.a) && is_quiet(pair.b));
 }
 
-TEST(linger_timeout, ANYWHERE, "[fi_shutdown] a send time-out holds for a connection that lingers") {
+TEST(linger_timeout, ANYWHERE | NOT_SMALL, "[fi_shutdown] a send time-out holds for a connection that lingers") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     (void)state;
     ask_for_ends(pair.a);
@@ -2321,7 +2335,7 @@ TEST(linger_timeout, ANYWHERE, "[fi_shutdown] a send time-out holds for a connec
     assert_true(is_quiet(pair.a));
 }
 
-TEST(linger_destroy, ANYWHERE, "[fi_shutdown] cci_destroy_endpoint() doesn't wait for connections that linger") {
+TEST(linger_destroy, ANYWHERE | NOT_SMALL, "[fi_shutdown] cci_destroy_endpoint() doesn't wait for connections that linger") {
     pair_t pair = open_lingering(CCI_CONN_ATTR_RO, LONG_US, 20);
     const uint64_t begin_ns = test_now_ns();
     (void)state;
@@ -2329,7 +2343,7 @@ TEST(linger_destroy, ANYWHERE, "[fi_shutdown] cci_destroy_endpoint() doesn't wai
     assert_true(test_now_ns() - begin_ns < LONG_US * (uint64_t)1000 / 2);
 }
 
-TEST(linger_rma, ANYWHERE, "[fi_shutdown] RMAs, messages of CCI_FLAG_NO_COPY and silent ones go on while the connection lingers") {
+TEST(linger_rma, ANYWHERE | NOT_SMALL, "[fi_shutdown] RMAs, messages of CCI_FLAG_NO_COPY and silent ones go on while the connection lingers") {
     static uint8_t here[3][100000], there[2][100000];
     static char borrowed[] = "borrowed";
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
@@ -2435,7 +2449,7 @@ TEST(accept_data, ANYWHERE, "[fi_cm(3), connection data] what cci_accept_data() 
     }
 }
 
-TEST(reject_data, ANYWHERE, "[fi_cm(3), connection data] what cci_reject_data() gives stands there with CCI_ECONNREFUSED alike") {
+TEST(reject_data, ANYWHERE | NOT_SMALL, "[fi_cm(3), connection data] what cci_reject_data() gives stands there with CCI_ECONNREFUSED alike") {
     static const uint32_t sizes[] = {0, 1, 8, 77, 500, CCI_CONN_REQ_LEN};
     side_t *a = side_open(), *b = side_open();
     size_t i;
@@ -2470,7 +2484,7 @@ TEST(answer_data_range, ANYWHERE, "[fi_cm(3), connection data] more than CCI_CON
     drop(await(b, CCI_EVENT_ACCEPT));
 }
 
-TEST(answer_data_until, ANYWHERE, "[fi_cm(3), connection data] the bytes are valid until the event is returned, whatever comes meanwhile") {
+TEST(answer_data_until, ANYWHERE | NOT_SMALL, "[fi_cm(3), connection data] the bytes are valid until the event is returned, whatever comes meanwhile") {
     side_t *a = side_open(), *b = side_open();
     cci_event_t *kept[6], *accepted;
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -3055,10 +3069,13 @@ TEST(stream_ru, ANYWHERE, "[4.4.4.1] RU: each message is delivered exactly once 
 TEST(stream_uu, ANYWHERE, "[4.4.4.1] UU: what arrives is intact; all sends complete with CCI_SUCCESS") {
     pair_t pair = open_pair(CCI_CONN_ATTR_UU);
     stream_t to_a, to_b;
+    uint32_t few;
     (void)state;
     run_stream(&pair, &to_b, &to_a, 3000, 0);
-    assert_true(to_a.received > 1500);
-    assert_true(to_b.received > 1500);
+    /* A small machine knows of six gaps in what was sealed: what comes behind a seventh is not taken. */
+    few = is_small && test_seal != NULL ? 750 : 1500;
+    assert_true(to_a.received > few);
+    assert_true(to_b.received > few);
 }
 
 TEST(stream_shared, ANYWHERE, "[4.4.4.1] RO connections between the same endpoints don't disturb each other's order") {
@@ -3902,7 +3919,7 @@ TEST(recv_few, ON_SIM | WHEN_CLEAN, "[4.6.3.1] with 1, 2, 4 and 16 receive buffe
     sim.mtu = 512;
     for (i = 0; i < 3; i++) {
         sim.delay_ns = delays_ns[i];
-        for (few = 1; few <= 16; few += few == 4 ? 12 : few) {
+        for (few = 1; few <= (is_small ? 4u : 16u); few += few == 4 ? 12 : few) { /* 8 packets at once there */
             assert_true(stream_to_few_buffers(CCI_CONN_ATTR_RO, few, trips) >= trips / 2 * few);
             assert_true(stream_to_few_buffers(CCI_CONN_ATTR_RU, few, trips) >= trips / 2 * few);
         }
@@ -4271,7 +4288,7 @@ static void assert_handle_error(const pair_t *pair, cci_rma_handle_t *local, uin
 #define READ_WRITE (CCI_FLAG_READ | CCI_FLAG_WRITE)
 
 /* Where memory is shared the first RMAs see that it is mapped, and sooner or later one finds it so. */
-#ifdef __linux__
+#if defined(__linux__) && !defined(CCI_SMALL)
 static void map_for(const pair_t *pair, const region_t *local, const region_t *remote) {
     const cci__sisci *ep = (const cci__sisci *)(const void *)pair->a->ep;
     patience_t patience = be_patient();
@@ -4431,7 +4448,7 @@ static void write_with_one_buffer(cci_conn_attribute_t attribute) {
     side_count -= 2;
 }
 
-TEST(sends_beside_deaf, ANYWHERE, "[4.6.3.1] peers that look at nothing take no send buffers from those that do") {
+TEST(sends_beside_deaf, ANYWHERE | NOT_SMALL, "[4.6.3.1] peers that look at nothing take no send buffers from those that do") {
     enum { DEAF = 4, EACH = 5 };
     side_t *a = side_open(), *lively = side_open();
     pair_t pairs[DEAF * EACH], pair;
@@ -4474,7 +4491,7 @@ TEST(rma_many_writes, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT is what limits writes:
     many_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_WRITE);
 }
 
-TEST(rma_many_reads, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT is what limits reads: 8,192 are pending at once") {
+TEST(rma_many_reads, ANYWHERE | NOT_SMALL, "[4.6.3.1] SEND_BUF_COUNT is what limits reads: 8,192 are pending at once") {
     (void)state;
     many_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_READ);
     many_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_READ);
@@ -4515,7 +4532,7 @@ static void stale_at_once(cci_conn_attribute_t attribute, int flags, uint32_t si
     side_count -= 2;
 }
 
-TEST(rma_stale_many, ANYWHERE, "[4.7.2.3] thousands of RMAs on memory that is not registered any more end with CCI_ERR_RMA_HANDLE, soon") {
+TEST(rma_stale_many, ANYWHERE | NOT_SMALL, "[4.7.2.3] thousands of RMAs on memory that is not registered any more end with CCI_ERR_RMA_HANDLE, soon") {
     (void)state;
     stale_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_READ, 2000);
     stale_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE, 2000);
@@ -5019,17 +5036,17 @@ TEST(recv_few_atomics, ANYWHERE, "[4.6.3.1] messages and atomics of several conn
     for (few = 1; few <= 4; few *= 2) mix_on_few_buffers(few);
 }
 
-TEST(atomic_ro, ANYWHERE, "RO: cci_atomic() adds, swaps, and compares and swaps, 4 and 8 bytes, and gives what was there") {
+TEST(atomic_ro, ANYWHERE | NOT_SMALL, "RO: cci_atomic() adds, swaps, and compares and swaps, 4 and 8 bytes, and gives what was there") {
     (void)state;
     operations_of(CCI_CONN_ATTR_RO);
 }
 
-TEST(atomic_ru, ANYWHERE, "RU: cci_atomic() adds, swaps, and compares and swaps, 4 and 8 bytes, and gives what was there") {
+TEST(atomic_ru, ANYWHERE | NOT_SMALL, "RU: cci_atomic() adds, swaps, and compares and swaps, 4 and 8 bytes, and gives what was there") {
     (void)state;
     operations_of(CCI_CONN_ATTR_RU);
 }
 
-TEST(atomic_refused, ANYWHERE, "cci_atomic() that the target's memory does not allow ends with CCI_ERR_RMA_HANDLE and changes nothing") {
+TEST(atomic_refused, ANYWHERE | NOT_SMALL, "cci_atomic() that the target's memory does not allow ends with CCI_ERR_RMA_HANDLE and changes nothing") {
     static const struct {
         int rights;
         uint32_t width;
@@ -5084,7 +5101,7 @@ TEST(atomic_arguments, ANYWHERE, "cci_atomic() refuses what it can't do before a
     free_region(&remote);
 }
 
-TEST(atomic_flags, ANYWHERE, "cci_atomic(): SILENT gives no event, BLOCKING the status, FENCE the order") {
+TEST(atomic_flags, ANYWHERE | NOT_SMALL, "cci_atomic(): SILENT gives no event, BLOCKING the status, FENCE the order") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RU);
     region_t local = make_region(pair.a->ep, 200000, 0), remote = make_region(pair.b->ep, 200000, READ_WRITE);
     uint64_t previous = 0, old = 0, *number = (uint64_t *)(void *)remote.start;
@@ -5133,7 +5150,7 @@ TEST(atomic_flags, ANYWHERE, "cci_atomic(): SILENT gives no event, BLOCKING the 
 
 #define ADDERS 3
 
-TEST(atomic_sum, ANYWHERE, "thousands of cci_atomic() of several peers and of the target's own: each is done exactly once") {
+TEST(atomic_sum, ANYWHERE | NOT_SMALL, "thousands of cci_atomic() of several peers and of the target's own: each is done exactly once") {
     side_t *target = side_open(), *adder[ADDERS];
     pair_t pair[ADDERS];
     region_t remote = make_region(target->ep, 64, READ_WRITE);
@@ -5763,7 +5780,7 @@ static void lists_of_all_shapes(cci_conn_attribute_t attribute) {
     side_count -= 2;
 }
 
-TEST(rmav_shapes, ANYWHERE, "[TI rdma lists] lists of different shape on both sides, equal in sum: each byte at its place, one completion") {
+TEST(rmav_shapes, ANYWHERE | NOT_SMALL, "[TI rdma lists] lists of different shape on both sides, equal in sum: each byte at its place, one completion") {
     (void)state;
     cut_seed = 5;
     lists_of_all_shapes(CCI_CONN_ATTR_RO);
@@ -5817,7 +5834,7 @@ static void list_messages(cci_conn_attribute_t attribute, int flag) {
     side_count -= 2;
 }
 
-TEST(rmav_message, ANYWHERE, "[TI rdma_read_send] the message of a list comes after all of the data, also of a read; RO: in order with sends") {
+TEST(rmav_message, ANYWHERE | NOT_SMALL, "[TI rdma_read_send] the message of a list comes after all of the data, also of a read; RO: in order with sends") {
     (void)state;
     cut_seed = 6;
     list_messages(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE);
@@ -5826,7 +5843,7 @@ TEST(rmav_message, ANYWHERE, "[TI rdma_read_send] the message of a list comes af
     list_messages(CCI_CONN_ATTR_RU, CCI_FLAG_READ);
 }
 
-TEST(rmav_flags, ANYWHERE, "[TI rdma lists] SILENT: no event, the data arrives; BLOCKING: the status on return, no event") {
+TEST(rmav_flags, ANYWHERE | NOT_SMALL, "[TI rdma lists] SILENT: no event, the data arrives; BLOCKING: the status on return, no event") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 30000, 0), remote = make_region(pair.b->ep, 30000, READ_WRITE);
     cut_t here, there;
@@ -5866,7 +5883,7 @@ TEST(rmav_flags, ANYWHERE, "[TI rdma lists] SILENT: no event, the data arrives; 
     free_region(&remote);
 }
 
-TEST(rmav_arguments, ANYWHERE, "[TI rdma lists] a list with anything wrong in it is refused as a whole: nothing is touched, no event comes") {
+TEST(rmav_arguments, ANYWHERE | NOT_SMALL, "[TI rdma lists] a list with anything wrong in it is refused as a whole: nothing is touched, no event comes") {
     side_t *a = side_open(), *b = side_open();
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RU), uu = connect_sides(a, b, CCI_CONN_ATTR_UU);
     region_t local = make_region(a->ep, 64, 0), remote = make_region(b->ep, 64, READ_WRITE), foreign = make_region(b->ep, 64, 0);
@@ -5933,7 +5950,7 @@ TEST(rmav_arguments, ANYWHERE, "[TI rdma lists] a list with anything wrong in it
     free_region(&foreign);
 }
 
-TEST(rmav_error, ANYWHERE, "[TI rdma lists] the first error of a part is the list's: one completion, and no message; others go on") {
+TEST(rmav_error, ANYWHERE | NOT_SMALL, "[TI rdma lists] the first error of a part is the list's: one completion, and no message; others go on") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RU);
     region_t local = make_region(pair.a->ep, 6000, 0), remote = make_region(pair.b->ep, 6000, READ_WRITE);
     region_t locked = make_region(pair.b->ep, 6000, 0);
@@ -6016,7 +6033,7 @@ static void fence_lists(cci_conn_attribute_t attribute) {
     side_count -= 2;
 }
 
-TEST(rmav_fence, ANYWHERE, "[TI_OPT_FENCE] a fence waits for all parts of earlier lists, begun or not, and holds for all parts of its own") {
+TEST(rmav_fence, ANYWHERE | NOT_SMALL, "[TI_OPT_FENCE] a fence waits for all parts of earlier lists, begun or not, and holds for all parts of its own") {
     (void)state;
     cut_seed = 9;
     fence_lists(CCI_CONN_ATTR_RO);
@@ -6069,7 +6086,7 @@ static void lists_in_little_space(cci_conn_attribute_t attribute) {
     side_count -= 2;
 }
 
-TEST(rmav_little, ANYWHERE | WHEN_CLEAN, "[resource pools] a list longer than what is free works; CCI_ENOBUFS leaves nothing under way; each completes once") {
+TEST(rmav_little, ANYWHERE | WHEN_CLEAN | NOT_SMALL, "[resource pools] a list longer than what is free works; CCI_ENOBUFS leaves nothing under way; each completes once") {
     (void)state;
     cut_seed = 10;
     if (on_sisci) {
@@ -6081,7 +6098,7 @@ TEST(rmav_little, ANYWHERE | WHEN_CLEAN, "[resource pools] a list longer than wh
     lists_in_little_space(CCI_CONN_ATTR_RU);
 }
 
-TEST(rmav_disconnect, ANYWHERE, "[4.4.4.3] a connection that ends, here or there, ends each list with one completion; an endpoint that goes drops them") {
+TEST(rmav_disconnect, ANYWHERE | NOT_SMALL, "[4.4.4.3] a connection that ends, here or there, ends each list with one completion; an endpoint that goes drops them") {
     int mode;
     (void)state;
     cut_seed = 11;
@@ -6126,7 +6143,7 @@ TEST(rmav_disconnect, ANYWHERE, "[4.4.4.3] a connection that ends, here or there
     }
 }
 
-TEST(rmav_timeout, ANYWHERE, "[4.1.4.1] a list with a peer that doesn't answer ends with CCI_ETIMEDOUT, once") {
+TEST(rmav_timeout, ANYWHERE | NOT_SMALL, "[4.1.4.1] a list with a peer that doesn't answer ends with CCI_ETIMEDOUT, once") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RU);
     region_t local = make_region(pair.a->ep, 100000, 0), remote = make_region(pair.b->ep, 100000, READ_WRITE);
     cut_t here, there;
@@ -6148,7 +6165,7 @@ TEST(rmav_timeout, ANYWHERE, "[4.1.4.1] a list with a peer that doesn't answer e
     free_region(&remote);
 }
 
-TEST(rmav_rnr, ANYWHERE, "[4.1.4.1] RO: a list whose message the receiver is not ready for ends with CCI_ERR_RNR, in its turn") {
+TEST(rmav_rnr, ANYWHERE | NOT_SMALL, "[4.1.4.1] RO: a list whose message the receiver is not ready for ends with CCI_ERR_RNR, in its turn") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 20000, 0), remote = make_region(pair.b->ep, 20000, READ_WRITE);
     cut_t here, there;
@@ -6175,7 +6192,7 @@ TEST(rmav_rnr, ANYWHERE, "[4.1.4.1] RO: a list whose message the receiver is not
     free_region(&remote);
 }
 
-TEST(rmav_stats, ANYWHERE, "[fi_cm, DOCA properties] a list is one RMA in the statistics, with all of its bytes, and its message one message") {
+TEST(rmav_stats, ANYWHERE | NOT_SMALL, "[fi_cm, DOCA properties] a list is one RMA in the statistics, with all of its bytes, and its message one message") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 20000, 0), remote = make_region(pair.b->ep, 20000, READ_WRITE);
     cut_t here, there;
@@ -6248,7 +6265,7 @@ TEST(rma_long, ON_UDP | ON_SISCI, "[4.7.2.5] an RMA of more than 4 GiB moves all
     patience_s = patience_before_s;
 }
 
-TEST(rma_far, ANYWHERE, "[4.7.2.5] offsets and registrations beyond 4 GiB work") {
+TEST(rma_far, sizeof(size_t) < 8 ? ANYWHERE | NOT_SMALL : ANYWHERE, "[4.7.2.5] offsets and registrations beyond 4 GiB work") {
     const uint64_t size = (uint64_t)5 << 30, edge = (uint64_t)4 << 30;
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 100000, 0);
@@ -6473,14 +6490,21 @@ TEST(keepalive_ru, ANYWHERE, "[4.6.3.1] keepalive works on each reliable connect
     drop(second);
 }
 
+/* NULL: endpoints are on a link of the program. */
+static side_t *open_at_other_device(void) {
+    cci_device_t *const *devices;
+    if (is_small) {
+        return NULL;
+    }
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    return side_open_at(devices[0], NULL);
+}
+
 TEST(device_failed, ON_SIM, "[4.5.2.8] when the device fails each of its endpoints gets one DEVICE_FAILED event") {
     side_t *a = side_open(), *b = side_open();
-    cci_device_t *const *devices;
-    side_t *other;
+    side_t *other = open_at_other_device();
     cci_event_t *event;
     (void)state;
-    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
-    other = side_open_at(devices[0], NULL);
     connect_sides(a, b, CCI_CONN_ATTR_RO);
     sim_set_up(0, 0);
     event = await(a, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
@@ -6492,7 +6516,7 @@ TEST(device_failed, ON_SIM, "[4.5.2.8] when the device fails each of its endpoin
     elapse(5 * SECOND_NS);
     assert_true(is_quiet(a));
     assert_true(is_quiet(b));
-    assert_true(is_quiet(other));
+    assert_true(other == NULL || is_quiet(other));
 }
 
 TEST(device_failed_sends, ON_SIM, "[4.5.2.8] sends that are pending when the device fails complete with a failure") {
@@ -6507,14 +6531,13 @@ TEST(device_failed_sends, ON_SIM, "[4.5.2.8] sends that are pending when the dev
 }
 
 TEST(device_dead, ON_SIM, "[4.5.2.8] what is pending when the device is gone for good ends with CCI_ERR_DEVICE_DEAD, and so do later calls") {
-    enum { OPERATIONS = 8 };
     static uint8_t memory[2][20000];
     cci_rma_segment_t segments[100], whole;
     pair_t pair = open_pair(CCI_CONN_ATTR_RO), unordered = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RU);
     pair_t unreliable = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_UU);
     cci_rma_handle_t *here, *there;
     cci_event_t *request, *event;
-    int i;
+    int i, status, operations;
     (void)state;
     assert_int_equal(cci_rma_register(pair.a->ep, memory[0], sizeof memory[0], 0, &here), CCI_SUCCESS);
     assert_int_equal(cci_rma_register(pair.b->ep, memory[1], sizeof memory[1], CCI_FLAG_READ | CCI_FLAG_WRITE, &there),
@@ -6536,12 +6559,14 @@ TEST(device_dead, ON_SIM, "[4.5.2.8] what is pending when the device is gone for
     whole.handle = there;
     whole.offset = 0;
     whole.length = 10000;
-    assert_int_equal(cci_rmav(unordered.ac, "list", 4, segments, 100, &whole, 1, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    status = cci_rmav(unordered.ac, "list", 4, segments, 100, &whole, 1, NULL, CCI_FLAG_READ);
+    operations = status == CCI_SUCCESS ? 8 : 7;
+    assert_true(status == CCI_SUCCESS || (is_small && status == CCI_ERR_NOT_IMPLEMENTED));
     sim_set_up(0, -1);
     event = await(pair.a, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
     assert_ptr_equal(event->dev_failed.endpoint, pair.a->ep);
     drop(event);
-    for (i = 0; i < OPERATIONS; i++) {
+    for (i = 0; i < operations; i++) {
         event = await(pair.a, CCI_EVENT_SEND);
         assert_int_equal(event->send.status, CCI_ERR_DEVICE_DEAD);
         drop(event);
@@ -6560,7 +6585,8 @@ TEST(device_dead, ON_SIM, "[4.5.2.8] what is pending when the device is gone for
     assert_int_equal(cci_send(unreliable.ac, "?", 1, NULL, CCI_FLAG_SILENT), CCI_ERR_DEVICE_DEAD);
     assert_int_equal(cci_send(pair.bc, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
     assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 100, NULL, CCI_FLAG_WRITE), CCI_ERR_DEVICE_DEAD);
-    assert_int_equal(cci_rmav(pair.ac, NULL, 0, segments, 100, &whole, 1, NULL, CCI_FLAG_WRITE), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_rmav(pair.ac, NULL, 0, segments, 100, &whole, 1, NULL, CCI_FLAG_WRITE),
+                     is_small ? CCI_ERR_NOT_IMPLEMENTED : CCI_ERR_DEVICE_DEAD);
     assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_ERR_DEVICE_DEAD);
     elapse(60 * SECOND_NS);
     assert_int_equal(pair.a->count + pair.b->count, 0); /* told once */
@@ -7147,7 +7173,7 @@ static cci_event_t *next_of_sleeper(cci_event_type_t type) {
     return event;
 }
 
-TEST(wake_arguments, ANYWHERE, "cci_arm_os_handle() takes any set of CCI_ARM_, and refuses other bits") {
+TEST(wake_arguments, ANYWHERE | NOT_SMALL, "cci_arm_os_handle() takes any set of CCI_ARM_, and refuses other bits") {
     int classes;
     (void)state;
     (void)pair_with_sleeper(CCI_CONN_ATTR_RO);
@@ -7158,7 +7184,7 @@ TEST(wake_arguments, ANYWHERE, "cci_arm_os_handle() takes any set of CCI_ARM_, a
     }
 }
 
-TEST(wake_caps, ANYWHERE, "CCI_CAN_WAKE says that classes and CCI_FLAG_WAKE work, on endpoint and connection") {
+TEST(wake_caps, ANYWHERE | NOT_SMALL, "CCI_CAN_WAKE says that classes and CCI_FLAG_WAKE work, on endpoint and connection") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     cci_caps_t caps;
     (void)state;
@@ -7170,7 +7196,7 @@ TEST(wake_caps, ANYWHERE, "CCI_CAN_WAKE says that classes and CCI_FLAG_WAKE work
     assert_true(caps.can & CCI_CAN_WAKE);
 }
 
-TEST(wake_recv, ANYWHERE, "CCI_ARM_RECV: a completion does not make the handle readable, a message does") {
+TEST(wake_recv, ANYWHERE | NOT_SMALL, "CCI_ARM_RECV: a completion does not make the handle readable, a message does") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     (void)state;
     arm(CCI_ARM_RECV);
@@ -7182,7 +7208,7 @@ TEST(wake_recv, ANYWHERE, "CCI_ARM_RECV: a completion does not make the handle r
     AWAIT(is_woken());
 }
 
-TEST(wake_send, ANYWHERE, "CCI_ARM_SEND: a message does not make the handle readable, a completion does") {
+TEST(wake_send, ANYWHERE | NOT_SMALL, "CCI_ARM_SEND: a message does not make the handle readable, a completion does") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     (void)state;
     arm(CCI_ARM_SEND);
@@ -7194,7 +7220,7 @@ TEST(wake_send, ANYWHERE, "CCI_ARM_SEND: a message does not make the handle read
     drop(next_of_sleeper(CCI_EVENT_SEND));
 }
 
-TEST(wake_other, ANYWHERE, "CCI_ARM_OTHER: neither messages nor completions make the handle readable, a request does") {
+TEST(wake_other, ANYWHERE | NOT_SMALL, "CCI_ARM_OTHER: neither messages nor completions make the handle readable, a request does") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     cci_event_t *event;
     (void)state;
@@ -7209,7 +7235,7 @@ TEST(wake_other, ANYWHERE, "CCI_ARM_OTHER: neither messages nor completions make
     drop(event);
 }
 
-TEST(wake_end, ANYWHERE, "CCI_ARM_OTHER: the event about the end of a connection makes the handle readable") {
+TEST(wake_end, ANYWHERE | NOT_SMALL, "CCI_ARM_OTHER: the event about the end of a connection makes the handle readable") {
     pair_t pair;
     (void)state;
     pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
@@ -7223,7 +7249,7 @@ TEST(wake_end, ANYWHERE, "CCI_ARM_OTHER: the event about the end of a connection
     drop(next_of_sleeper(CCI_EVENT_DISCONNECT));
 }
 
-TEST(wake_flag, ANYWHERE, "CCI_ARM_WAKE: a program sleeps through all messages but one with CCI_FLAG_WAKE") {
+TEST(wake_flag, ANYWHERE | NOT_SMALL, "CCI_ARM_WAKE: a program sleeps through all messages but one with CCI_FLAG_WAKE") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     uint32_t i, got;
     cci_event_t *event;
@@ -7251,7 +7277,7 @@ TEST(wake_flag, ANYWHERE, "CCI_ARM_WAKE: a program sleeps through all messages b
     sleeps_on();
 }
 
-TEST(wake_flag_kinds, ANYWHERE, "CCI_FLAG_WAKE goes with messages of any length, from any buffer, of any connection") {
+TEST(wake_flag_kinds, ANYWHERE | NOT_SMALL, "CCI_FLAG_WAKE goes with messages of any length, from any buffer, of any connection") {
     static uint8_t bytes[65536];
     const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
     const int flags[] = {CCI_FLAG_WAKE, CCI_FLAG_WAKE | CCI_FLAG_NO_COPY};
@@ -7277,7 +7303,7 @@ TEST(wake_flag_kinds, ANYWHERE, "CCI_FLAG_WAKE goes with messages of any length,
     }
 }
 
-TEST(wake_flag_unreliable, ANYWHERE | WHEN_CLEAN, "CCI_FLAG_WAKE goes with unreliable messages") {
+TEST(wake_flag_unreliable, ANYWHERE | WHEN_CLEAN | NOT_SMALL, "CCI_FLAG_WAKE goes with unreliable messages") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_UU);
     (void)state;
     arm(CCI_ARM_WAKE);
@@ -7288,7 +7314,7 @@ TEST(wake_flag_unreliable, ANYWHERE | WHEN_CLEAN, "CCI_FLAG_WAKE goes with unrel
     AWAIT(is_woken());
 }
 
-TEST(wake_flag_silent, ANYWHERE, "a message with CCI_FLAG_WAKE wakes behind others that nobody waits for") {
+TEST(wake_flag_silent, ANYWHERE | NOT_SMALL, "a message with CCI_FLAG_WAKE wakes behind others that nobody waits for") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     size_t got;
     int i;
@@ -7305,7 +7331,7 @@ TEST(wake_flag_silent, ANYWHERE, "a message with CCI_FLAG_WAKE wakes behind othe
     }
 }
 
-TEST(wake_flag_unarmed, ANYWHERE, "to a receiver that has not armed CCI_ARM_WAKE such a message is like any other") {
+TEST(wake_flag_unarmed, ANYWHERE | NOT_SMALL, "to a receiver that has not armed CCI_ARM_WAKE such a message is like any other") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     (void)state;
     arm(CCI_ARM_SEND | CCI_ARM_OTHER);
@@ -7316,7 +7342,7 @@ TEST(wake_flag_unarmed, ANYWHERE, "to a receiver that has not armed CCI_ARM_WAKE
     drop(next_of_sleeper(CCI_EVENT_RECV));
 }
 
-TEST(wake_waiting, ANYWHERE, "with an event of the class already waiting the handle is readable at once") {
+TEST(wake_waiting, ANYWHERE | NOT_SMALL, "with an event of the class already waiting the handle is readable at once") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     (void)state;
     arm(CCI_ARM_OTHER);
@@ -7339,7 +7365,7 @@ TEST(wake_waiting, ANYWHERE, "with an event of the class already waiting the han
     assert_true(is_readable());
 }
 
-TEST(wake_kept, ANYWHERE, "what was armed is kept until it is changed") {
+TEST(wake_kept, ANYWHERE | NOT_SMALL, "what was armed is kept until it is changed") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     cci_event_t *event;
     int i;
@@ -7361,7 +7387,7 @@ TEST(wake_kept, ANYWHERE, "what was armed is kept until it is changed") {
     }
 }
 
-TEST(wake_serves, ANYWHERE, "who sleeps until something is sent still serves its peer's messages and RMA") {
+TEST(wake_serves, ANYWHERE | NOT_SMALL, "who sleeps until something is sent still serves its peer's messages and RMA") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 50000, 0), remote = make_region(sleeper->ep, 50000, READ_WRITE);
     (void)state;
@@ -7383,7 +7409,7 @@ TEST(wake_serves, ANYWHERE, "who sleeps until something is sent still serves its
     free_region(&remote);
 }
 
-TEST(wake_full, ANYWHERE, "messages that take all receive buffers make the handle readable, whatever is armed") {
+TEST(wake_full, ANYWHERE | NOT_SMALL, "messages that take all receive buffers make the handle readable, whatever is armed") {
     static const uint8_t bytes[4096];
     pair_t pair;
     uint32_t sent = 0, length;
@@ -7415,7 +7441,7 @@ static int send_fd_of(const side_t *side) {
     return fd;
 }
 
-TEST(send_fd_arguments, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD: always the same, get-only, and for endpoints with an OS handle") {
+TEST(send_fd_arguments, ANYWHERE | NOT_SMALL, "CCI_OPT_ENDPT_SEND_FD: always the same, get-only, and for endpoints with an OS handle") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     cci_os_handle_t fd = -77;
     (void)state;
@@ -7427,7 +7453,7 @@ TEST(send_fd_arguments, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD: always the same, get-o
     assert_int_equal(fd, -77);
 }
 
-TEST(send_fd_completion, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD is readable while a completion waits, and for nothing else") {
+TEST(send_fd_completion, ANYWHERE | NOT_SMALL, "CCI_OPT_ENDPT_SEND_FD is readable while a completion waits, and for nothing else") {
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     int fd = send_fd_of(sleeper), i;
     cci_event_t *event;
@@ -7449,7 +7475,7 @@ TEST(send_fd_completion, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD is readable while a co
     }
 }
 
-TEST(send_fd_buffers, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD is readable when a send that got CCI_ENOBUFS could succeed") {
+TEST(send_fd_buffers, ANYWHERE | NOT_SMALL, "CCI_OPT_ENDPT_SEND_FD is readable when a send that got CCI_ENOBUFS could succeed") {
     static const uint8_t bytes[1000];
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     int fd = send_fd_of(sleeper), status = CCI_SUCCESS;
@@ -7478,7 +7504,7 @@ TEST(send_fd_buffers, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD is readable when a send t
     assert_int_equal(poll_fd(fd, 0), 0);
 }
 
-TEST(send_fd_gone, ANYWHERE, "CCI_OPT_ENDPT_SEND_FD forgets connections that the program has closed") {
+TEST(send_fd_gone, ANYWHERE | NOT_SMALL, "CCI_OPT_ENDPT_SEND_FD forgets connections that the program has closed") {
     static const uint8_t bytes[1000];
     pair_t pair = pair_with_sleeper(CCI_CONN_ATTR_RO);
     int fd = send_fd_of(sleeper), status = CCI_SUCCESS;
@@ -7625,7 +7651,7 @@ static void assert_not_more(const cci_caps_t *less, const cci_caps_t *more) {
     assert_true(less->max_rma_segments <= more->max_rma_segments && (less->max_rma_length > 0) == (less->max_rma_segments > 0));
 }
 
-TEST(caps_handles, ANYWHERE, "CCI_OPT_CAPS is got of a device, an endpoint and a connection; each can what the one before can, or less") {
+TEST(caps_handles, ANYWHERE | NOT_SMALL, "CCI_OPT_CAPS is got of a device, an endpoint and a connection; each can what the one before can, or less") {
     static const cci_conn_attribute_t kinds[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
     side_t *a = side_open(), *b = side_open();
     cci_caps_t device = caps_of(a->ep->device), endpoint = caps_of(a->ep), connection;
@@ -7789,7 +7815,7 @@ static void multicast(const char *uri) {
 
 TEST(multicast_sim, ON_SIM | WHEN_CLEAN, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a group") {
     (void)state;
-    multicast("sim://g5");
+    multicast(SIM_SCHEME "g5");
 }
 
 TEST(multicast_sisci, ON_SISCI, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a group of this host") {
@@ -7841,7 +7867,7 @@ TEST(multicast_rma, ANYWHERE, "[4.4.4.1] multicast connections forbid RMA") {
     if (lacks_groups) {
         skip();
     }
-    tx = join_group(a, by_place("sim://g6", "sisci://252:6", "verbs://239.77.5.4:39475", "udp://239.77.5.4:39475"),
+    tx = join_group(a, by_place(SIM_SCHEME "g6", "sisci://252:6", "verbs://239.77.5.4:39475", "udp://239.77.5.4:39475"),
                     CCI_CONN_ATTR_UU_MC_TX);
     region = make_region(a->ep, 64, READ_WRITE);
     assert_int_equal(cci_rma(tx, NULL, 0, region.handle, 0, region.handle, 0, 8, NULL, CCI_FLAG_WRITE), CCI_EINVAL);
@@ -8130,7 +8156,7 @@ static void connect_until(side_t *a, side_t *b, size_t most, size_t burst) {
     elapse(long_or_short_ns(5 * SECOND_NS, 50 * MILLISECOND_NS));
 }
 
-TEST(limit_connections, ANYWHERE | WHEN_CLEAN, "an endpoint has 10,000 connections (1,000 queue pairs), of at most 256 bytes each while idle") {
+TEST(limit_connections, ANYWHERE | WHEN_CLEAN | NOT_SMALL, "an endpoint has 10,000 connections (1,000 queue pairs), of at most 256 bytes each while idle") {
     const size_t most = is_rc ? 1000 : often(40) * CCI__CONN_SLAB; /* whole slabs */
     const size_t all = is_rc ? most : 2 * most;
     side_t *a = side_open(), *b = side_open();
@@ -8611,8 +8637,7 @@ static void prepare_network(void) {
 static int list_tests(int where) {
     int i;
     for (i = 0; i < listed_test_count; i++) {
-        if ((listed_tests[i].where & where & ANYWHERE) != 0 &&
-            ((listed_tests[i].where & WHEN_CLEAN) == 0 || (where & WHEN_CLEAN) != 0)) {
+        if (is_for(&listed_tests[i], where)) {
             printf("%s\n", listed_tests[i].sentence);
         }
     }

@@ -11,10 +11,23 @@ arrays() {
     defines=
 }
 
+# small_suite [32]: what the small profile has of it, over all simulated networks.
+small_suite() {
+    compiler_of "${1:-}" || return
+    runner_of_tests=-lcmocka
+    [ -z "${1:-}" ] || runner_of_tests=-Itests/support/elsewhere
+    # shellcheck disable=SC2086
+    $compiler -std=gnu11 $flags -DCCI_SMALL -I. -o "$run_programs/conformance-small${1:-}" "$suite" $runner_of_tests ||
+        { fail "$suite does not compile with CCI_SMALL" && return; }
+    for network in $simulated; do
+        [ "${1:-}$network" = sim-sealed ] || run "conformance-small${1:-}" "$network" # with sanitizers the longest of all
+    done
+}
+
 conformance_steps() {
     suite=tests/conformance/conformance.c
-    for network in sim sim-lossy sim-due sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp \
-        sisci sisci-bounce sisci-mapped sisci-mapped-later; do
+    simulated='sim sim-lossy sim-due sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy'
+    for network in $simulated udp sisci sisci-bounce sisci-mapped sisci-mapped-later; do
         step "conformance-$network" optimized conformance $suite "$network"
     done
     for network in udp-crc udp-sealed; do step "conformance-$network" brief optimized conformance $suite "$network"; done
@@ -28,6 +41,8 @@ conformance_steps() {
     for network in sim-lossy udp sisci; do
         step "conformance-$network-validated" brief validated conformance "$suite" "$network"
     done
+    step conformance-small small_suite
+    step conformance-small-32 small_suite 32
     step conformance-udp-portable brief portable conformance $suite udp
     step conformance-sisci-vendor adapted plain '' conformance $suite sisci-vendor
     step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance $suite sisci-vendor
