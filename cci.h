@@ -341,7 +341,9 @@
  *                       `random` counts, which is needed. The wire is the same: the peer may be any, over a link with
  *                       the same mtu. It has a window of a few packets, one piece of a write and one segment of a read
  *                       under way, serves RU in order, completes in the order of the calls, and copies all messages.
- *                       It goes without: descriptors, devices, multicast, sealed packets, answers with data
+ *                       What follows a remote read waits for it. Completions come before messages that wait.
+ *                       It goes without: descriptors, devices and news of them, CCI_OPT_ENDPT_BACKLOG and
+ *                       _MAX_SEND_SIZE, cci_rma_alloc(), multicast, sealed packets, answers with data
  *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), statistics, URIs of endpoints and
  *                       peers, and CCI_OPT_CONN_LINGER (likewise), proof of a client's address, and peers whose
  *                       address changes. It has all other options: time-outs, keepalive, the event mask with
@@ -20419,6 +20421,12 @@ extern "C" {
 #define CCI__TINY_CONNECTS 1
 #endif
 #define CCI__TINY_SHAKES (CCI__TINY_SERVES || CCI__TINY_CONNECTS) /* hands, with strangers */
+#if defined(__i386__) &&                                                                                               \
+    defined(__GNUC__) /* messages lie at multiples of 8 bytes; other machines have such numbers there */
+#define CCI__TINY_ALIGNED __attribute__((aligned(8)))
+#else
+#define CCI__TINY_ALIGNED
+#endif
 #define CCI__TINY_TICK_SHIFT 16
 #define CCI__TINY_MS(ms) ((uint32_t)((uint64_t)(ms)*1000000u >> CCI__TINY_TICK_SHIFT))
 #define CCI__TINY_LATER 0x7fffffff /* ticks: nothing is to be done */
@@ -20426,8 +20434,10 @@ extern "C" {
 #define CCI__TINY_ACK_ROOM 32u /* bytes that each packet with a message or a piece leaves for the acknowledgement */
 #ifdef CCI_NO_RMA
 #define CCI__TINY_FRAME 16u /* the longest head of a frame */
+#define CCI__TINY_MOVES 0   /* remote memory */
 #else
 #define CCI__TINY_FRAME 48u
+#define CCI__TINY_MOVES 1
 #endif
 #define CCI__TINY_SILENT 0x2000 /* besides the program's flags: a part of an operation whose other part reports */
 #define CCI__TINY_JOINED 0x4000 /* the message behind the write or read before it                            */
@@ -20460,10 +20470,11 @@ typedef struct cci__tiny_op {
     cci_event_t event; /* first */
     struct cci__tiny_conn *conn;
     uint32_t sequence, number, sent, began; /* `number`: of the packet that carried it last; ticks              */
-    uint32_t length;                        /* bytes of the message, or of the piece under way                   */
+    uint32_t length; /* bytes of the message, or of the piece under way; of a VOID its sequence numbers */
     uint16_t flags;
     uint8_t kind; /* type of its frame */
     uint8_t state, tries;
+    uint8_t is_refused; /* the peer had no buffer for it, and nothing was tried since it said so */
     union {
         uint64_t message[(CCI_TINY_MTU - CCI__TINY_HEAD - CCI__TINY_ACK_ROOM) / 8];
         struct {
@@ -20476,7 +20487,7 @@ typedef struct cci__tiny_op {
 
 /* A receive buffer: what was received, and the run of messages in it that the program has not got yet. */
 typedef struct cci__tiny_buf {
-    uint64_t bytes[(CCI_TINY_MTU + 7) / 8];
+    CCI__TINY_ALIGNED uint64_t bytes[(CCI_TINY_MTU + 7) / 8];
     struct cci__tiny_conn *conn;
     uint32_t first, order; /* sequence number of the frame at `at`; order of arrival */
     uint32_t at, left, length;
@@ -20502,8 +20513,8 @@ typedef struct cci__tiny_conn {
     uint32_t chunk, request_length;
     int status;
     uint16_t pending; /* events: bits 1 << type */
-    uint8_t state, tries, is_server, is_confirmed, is_held, is_late, was_pinged, probes, checks, fires;
-    uint8_t is_refused; /* the peer has no buffer; 2: and nothing was tried since it said so */
+    uint8_t state, tries, is_server, is_confirmed, is_held, is_late, pings, probes, checks, fires;
+    uint8_t is_refused; /* the peer had no buffer */
     uint8_t ack;        /* 1: owed, 2: owed at once */
     uint8_t limit, first, count;
     uint16_t refused; /* low bits: packets with lower numbers bring nothing any more; 0: none was refused of late */
@@ -20721,6 +20732,14 @@ static void cci__tiny_answer(cci__tiny_t *ep, const cci_link_addr_t *to, const u
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
+static int cci__tiny_is_read(const cci__tiny_op_t *op) {
+    return CCI__TINY_MOVES && op->kind == CCI__FRAME_READ;
+}
+
+static int cci__tiny_is_write(const cci__tiny_op_t *op) {
+    return CCI__TINY_MOVES && op->kind == CCI__FRAME_BULK;
+}
+
 /* The slot number `i` of the ring, from the oldest on. */
 static cci__tiny_op_t *cci__tiny_op_at(cci__tiny_conn_t *conn, uint32_t i) {
     i += conn->first;
@@ -20745,15 +20764,15 @@ static void cci__tiny_finish(cci__tiny_op_t *op, int status) {
 /* Cancels what the peer does not take: it takes a frame instead that means nothing. */
 static void cci__tiny_cancel(cci__tiny_op_t *op, int status) {
     if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) return;
-    if (op->kind == CCI__FRAME_READ || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
-        if (op->kind == CCI__FRAME_READ) cci__tiny_finish(op, status);
+    if (cci__tiny_is_read(op) || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
+        if (cci__tiny_is_read(op)) cci__tiny_finish(op, status);
         return;
     }
-    op->kind = op->kind == CCI__FRAME_BULK ? CCI__FRAME_VOID : CCI__FRAME_SKIP;
+    op->length = (uint32_t)cci__tiny_is_write(op);
+    op->kind = op->length ? CCI__FRAME_VOID : CCI__FRAME_SKIP;
     op->event.send.status = (cci_status_t)status;
     op->state = CCI__TINY_WAITS;
     op->tries = 0;
-    op->length = 0;
     op->began = op->conn->ep->now;
 }
 
@@ -20761,9 +20780,12 @@ static void cci__tiny_cancel(cci__tiny_op_t *op, int status) {
 static void cci__tiny_cancel_both(cci__tiny_conn_t *conn, uint32_t i, int status) {
     cci__tiny_op_t *next;
     cci__tiny_cancel(cci__tiny_op_at(conn, i), status);
-    if (i + 1 == conn->count) return;
+    if (!CCI__TINY_MOVES || i + 1 == conn->count) return;
     next = cci__tiny_op_at(conn, i + 1);
-    if (next->flags & CCI__TINY_JOINED) cci__tiny_cancel(next, status);
+    if (!(next->flags & CCI__TINY_JOINED)) return;
+    cci__tiny_cancel(next, status);
+    if (next->state == CCI__TINY_DONE)
+        next->event.send.status = (cci_status_t)status; /* the peer has it, and drops it */
 }
 
 /* The operation has the peer's word for what was under way. */
@@ -20785,13 +20807,14 @@ static void cci__tiny_took(cci__tiny_op_t *op) {
 /* Writes the head of an operation's frame. Returns its bytes; `data` becomes what follows. */
 static uint32_t cci__tiny_write_frame(cci__tiny_op_t *op, uint8_t *frame, const void **data) {
     frame[0] = op->kind;
-    frame[1] = (op->flags & CCI__TINY_JOINED) != 0;
+    frame[1] = CCI__TINY_MOVES && (op->flags & CCI__TINY_JOINED) != 0;
     cci__store16(frame + 2, (uint16_t)op->length);
     cci__store32(frame + 4, op->sequence);
     *data = op->u.message;
     if (op->kind == CCI__FRAME_VOID) {
-        frame[1] = (op->flags & CCI__TINY_SILENT) != 0; /* and its message */
-        cci__store32(frame + 8, 1);
+        frame[1] = CCI__TINY_MOVES && op->length == 1 && (op->flags & CCI__TINY_SILENT) != 0; /* and its message */
+        cci__store16(frame + 2, 0);
+        cci__store32(frame + 8, op->length);
         return 16;
     }
 #ifndef CCI_NO_RMA
@@ -20834,24 +20857,28 @@ static int cci__tiny_send_op(cci__tiny_conn_t *conn, cci__tiny_op_t *op) {
     if (op->kind == CCI__FRAME_READ && op->tries >= 3) op->u.rma.segment = cci__max32(op->u.rma.segment / 2 & ~7u, 64);
 #endif
     size = cci__tiny_write_frame(op, frame, &data);
-    if (!cci__tiny_data(conn, frame, size, data, op->kind == CCI__FRAME_READ ? 0 : op->length)) return 0;
+    if (!cci__tiny_data(conn, frame, size, data, cci__tiny_is_read(op) || op->kind == CCI__FRAME_VOID ? 0 : op->length))
+        return 0;
     op->state = CCI__TINY_UNDER_WAY;
     op->sent = conn->ep->now;
-    if (conn->is_refused) conn->is_refused = 1;
+    op->is_refused = 0;
     if (op->tries < 255) op->tries++;
     if (conn->pub.attribute == CCI_CONN_ATTR_UU) cci__tiny_finish(op, CCI_SUCCESS);
     return 1;
 }
 
-/* Sends what the window allows, the oldest first. */
+/* Sends what the window allows, the oldest first. What is no read waits for the reads before it, as its completion
+ * would: an answer of the peer's program could come before that. */
 static void cci__tiny_output(cci__tiny_conn_t *conn) {
     cci__tiny_t *ep = conn->ep;
-    uint32_t i, under_way = 0, before = 0;
+    uint32_t i, under_way = 0, before = 0, reads = 0;
     for (i = 0; i < conn->count; i++) under_way += cci__tiny_op_at(conn, i)->state == CCI__TINY_UNDER_WAY;
     for (i = 0; i < conn->count && under_way < conn->limit; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
-        if ((op->flags & CCI_FLAG_FENCE) && before > 0 && op->state == CCI__TINY_WAITS) break;
+        const int is_read = cci__tiny_is_read(op);
+        if (op->state == CCI__TINY_WAITS && (op->flags & CCI_FLAG_FENCE ? before : !is_read && reads)) break;
         before += op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY;
+        reads += is_read && op->state <= CCI__TINY_UNDER_WAY;
         if (op->state != CCI__TINY_WAITS) continue;
         if (conn->pause && (under_way > 0 || !cci__tiny_is_due(ep, conn->paused_until))) break;
         if (!cci__tiny_send_op(conn, op)) {
@@ -20874,6 +20901,8 @@ static uint32_t cci__tiny_probe_ticks(const cci__tiny_conn_t *conn) {
 }
 
 /* ---- the end of a connection ------------------------------------------------------------------------------------ */
+
+static void cci__tiny_advance(cci__tiny_conn_t *conn, uint32_t expected);
 
 static void cci__tiny_empty(cci__tiny_buf_t *buf) {
     if (buf->left == 0 && buf->held == 0) buf->state = CCI__TINY_EMPTY;
@@ -20901,20 +20930,39 @@ static void cci__tiny_finish_all(cci__tiny_conn_t *conn, int status) {
     for (i = 0; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
         int waits = op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY;
-        gap &= ordered || (op->flags & CCI__TINY_JOINED) != 0;
-        if (gap && op->state == CCI__TINY_DONE && op->kind != CCI__FRAME_READ && op->event.send.status == CCI_SUCCESS)
+        gap &= ordered || (CCI__TINY_MOVES && (op->flags & CCI__TINY_JOINED) != 0);
+        if (gap && op->state == CCI__TINY_DONE && !cci__tiny_is_read(op) && op->event.send.status == CCI_SUCCESS)
             op->event.send.status = (cci_status_t)status;
         cci__tiny_finish(op, status);
-        gap |= waits && op->kind != CCI__FRAME_READ;
+        gap |= waits && !cci__tiny_is_read(op);
     }
     cci__tiny_free_ops(conn);
+}
+
+/* The connection ends. Unordered, the peer knows what came early to be here, but for the message of a write that has
+ * not come. */
+static void cci__tiny_end_early(cci__tiny_conn_t *conn) {
+    const cci__tiny_buf_t *next;
+    uint32_t i;
+    do {
+        next = NULL;
+        for (i = 0; i <= CCI_TINY_RECEIVES; i++) {
+            const cci__tiny_buf_t *buf = &conn->ep->buf[i];
+            if (buf->state == CCI__TINY_KEPT && buf->conn == conn &&
+                (!next || cci__tiny_before(buf->first, next->first)))
+                next = buf;
+        }
+        if (next) cci__tiny_advance(conn, next->first + (((const uint8_t *)next->bytes)[next->at + 1] & 1));
+    } while (next);
 }
 
 /* The connection has ended without the program's doing. */
 static void cci__tiny_break(cci__tiny_conn_t *conn, int status) {
     conn->state = CCI__TINY_BROKEN;
     conn->status = status;
+    conn->keepalive_us = 0;
     conn->pending |= conn->ep->mask & 1u << CCI_EVENT_DISCONNECT;
+    if (conn->pub.attribute == CCI_CONN_ATTR_RU) cci__tiny_end_early(conn);
     cci__tiny_drop(conn, 0);
     cci__tiny_finish_all(conn, status == CCI_SUCCESS ? CCI_ERR_DISCONNECTED : status);
 }
@@ -20928,15 +20976,30 @@ static void cci__tiny_fail(cci__tiny_conn_t *conn, int type, int status) {
 
 /* ---- timers ----------------------------------------------------------------------------------------------------- */
 
-/* The oldest operation was not taken in the send time-out. */
+/* The oldest operation was not taken in the send time-out. Unordered, others end with it whose time is over, too, if
+ * the peer can't have taken them. Ordered, all behind it do: one frame takes their sequence numbers together, since
+ * the peer may have kept some, and must not deliver these. */
 static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
     uint32_t i;
-    cci__tiny_op_t *op = cci__tiny_op_at(conn, 0);
-    if (conn->is_refused != 2 || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
+    cci__tiny_op_t *oldest = cci__tiny_op_at(conn, 0);
+    if (!oldest->is_refused || oldest->kind == CCI__FRAME_SKIP || oldest->kind == CCI__FRAME_VOID) {
         cci__tiny_break(conn, CCI_ETIMEDOUT);
         return;
     }
-    for (i = 0; i < conn->count; i++) cci__tiny_cancel(cci__tiny_op_at(conn, i), CCI_ERR_RNR);
+    for (i = 0; conn->pub.attribute == CCI_CONN_ATTR_RU && i < conn->count; i++) {
+        const cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+        if ((op->tries == 0 || op->is_refused) && !cci__tiny_before(conn->ep->now, op->began + conn->timeout))
+            cci__tiny_cancel_both(conn, i, CCI_ERR_RNR);
+    }
+    if (conn->pub.attribute == CCI_CONN_ATTR_RU) return;
+    cci__tiny_cancel(oldest, CCI_ERR_RNR);
+    for (i = 1; i < conn->count; i++) {
+        cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+        if (op->state == CCI__TINY_DONE && !cci__tiny_is_read(op)) op->event.send.status = CCI_ERR_RNR;
+        cci__tiny_finish(op, CCI_ERR_RNR);
+    }
+    oldest->kind = CCI__FRAME_VOID;
+    oldest->length = conn->next_sequence - oldest->sequence;
 }
 
 /* RFC 9002, 5.3. */
@@ -20977,15 +21040,14 @@ static void cci__tiny_probe(cci__tiny_conn_t *conn) {
 /* Asks a silent peer for a sign of life. */
 static void cci__tiny_ask(cci__tiny_conn_t *conn) {
     cci__tiny_t *ep = conn->ep;
-    if (conn->keepalive && cci__tiny_is_due(ep, conn->asked + conn->keepalive)) {
+    if (conn->keepalive && conn->pub.attribute != CCI_CONN_ATTR_UU &&
+        cci__tiny_is_due(ep, conn->asked + (conn->pings ? conn->keepalive / 8 + 1 : conn->keepalive))) {
         conn->asked = ep->now;
-        if (conn->was_pinged) {
+        if (conn->pings++ == 8) {
             conn->keepalive = conn->keepalive_us = 0;
             conn->pending |= 1u << CCI_EVENT_KEEPALIVE_TIMEDOUT;
-        } else {
+        } else
             cci__tiny_say(conn, CCI__FRAME_PING, 0, 0);
-            conn->was_pinged = 1;
-        }
     }
     if (!ep->probe || !cci__tiny_is_due(ep, conn->heard + ep->probe + conn->probes * (ep->probe / 8))) return;
     if (conn->probes++ < 8)
@@ -21029,7 +21091,7 @@ static void cci__tiny_open_timers(cci__tiny_conn_t *conn) {
         uint32_t since = cci__tiny_before(op->began, conn->taken) ? conn->taken : op->began;
         /* A peer that refuses may have taken the last try: its answer is waited for, as long again at most. */
         if ((op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY) &&
-            cci__tiny_is_due(ep, since + (conn->timeout << (conn->is_refused == 1))))
+            cci__tiny_is_due(ep, since + (conn->timeout << (conn->is_refused && !op->is_refused))))
             cci__tiny_time_out(conn);
     }
     if (conn->state != CCI__TINY_OPEN) return;
@@ -21288,7 +21350,7 @@ static int cci__tiny_on_ack(cci__tiny_conn_t *conn, const uint8_t *ack) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
         const uint32_t below = largest - op->number;
         const int is_done = is_reliable && cci__tiny_before(op->sequence, expected);
-        if (op->tries == 0 || op->kind == CCI__FRAME_READ) continue;
+        if (op->tries == 0 || cci__tiny_is_read(op)) continue;
         if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
         if (is_done || ((int32_t)below >= 0 && cci__tiny_names(ack, below))) {
             cci__tiny_progress(conn, op, below == 0 && op->tries == 1);
@@ -21313,14 +21375,15 @@ static void cci__tiny_on_nack(cci__tiny_conn_t *conn, const uint8_t *nack) {
     uint32_t i;
     for (i = 0; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
-        if (op->tries == 0 || op->kind == CCI__FRAME_READ || cci__tiny_before(op->sequence, sequence)) continue;
+        if (op->tries == 0 || cci__tiny_is_read(op) || cci__tiny_before(op->sequence, sequence)) continue;
         if (nack[1] != CCI_ERR_RNR) {
-            if (op->sequence == sequence && op->kind == CCI__FRAME_BULK)
-                cci__tiny_cancel_both(conn, i, CCI_ERR_RMA_HANDLE);
-        } else if (op->state == CCI__TINY_UNDER_WAY && (!conn->is_refused || op->sequence != sequence ||
-                                                        (int16_t)(cci__load16(nack + 2) - (uint16_t)op->number) >= 0)) {
+            if (op->sequence == sequence && cci__tiny_is_write(op)) cci__tiny_cancel_both(conn, i, CCI_ERR_RMA_HANDLE);
+        } else if (op->state == CCI__TINY_UNDER_WAY) {
+            const int is_last = (int16_t)(cci__load16(nack + 2) - (uint16_t)op->number) >= 0;
+            if (conn->is_refused && op->sequence == sequence && !is_last) continue;
+            op->is_refused = op->sequence == sequence && is_last;
             op->state = CCI__TINY_WAITS;
-            conn->is_refused = 2;
+            conn->is_refused = 1;
             conn->fires = 0;
         }
     }
@@ -21745,7 +21808,7 @@ static void cci__tiny_on_packet(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, ui
     }
     if (conn->state != CCI__TINY_OPEN) return;
     conn->heard = conn->ep->now;
-    conn->was_pinged = conn->probes = conn->checks = 0;
+    conn->pings = conn->probes = conn->checks = 0;
     if (type == CCI__PKT_CONFIRM) {
         cci__tiny_control(conn, CCI__PKT_CONFIRMED);
         return;
@@ -21875,17 +21938,22 @@ static cci_event_t *cci__tiny_conn_event(cci__tiny_conn_t *conn, uint32_t kinds)
     return event;
 }
 
-/* The next completion, in the order of the calls. */
-static cci_event_t *cci__tiny_completion(cci__tiny_conn_t *conn) {
+/* The next operation whose completion may be given, in the order of the calls; NULL: there is none. */
+static cci__tiny_op_t *cci__tiny_completed(cci__tiny_conn_t *conn) {
     uint32_t i;
     for (i = 0; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
         if (op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY) return NULL;
-        if (op->state != CCI__TINY_DONE || (op->flags & CCI_FLAG_BLOCKING)) continue;
-        op->state = CCI__TINY_GIVEN;
-        return &op->event;
+        if (op->state == CCI__TINY_DONE && !(op->flags & CCI_FLAG_BLOCKING)) return op;
     }
     return NULL;
+}
+
+static cci_event_t *cci__tiny_completion(cci__tiny_conn_t *conn) {
+    cci__tiny_op_t *op = cci__tiny_completed(conn);
+    if (!op) return NULL;
+    op->state = CCI__TINY_GIVEN;
+    return &op->event;
 }
 
 /* The oldest buffer with a message that may be given: not before the event of its connection. */
@@ -21936,7 +22004,7 @@ static int cci__tiny_next(cci__tiny_t *ep, cci_event_t **event) {
     status = cci__tiny_message(ep, event);
     for (i = 0; i < CCI_TINY_CONNECTIONS && status != CCI_SUCCESS; i++) {
         cci__tiny_conn_t *conn = &ep->conn[i];
-        if (cci__tiny_oldest(ep, conn)) continue;
+        if (!conn->pending || cci__tiny_oldest(ep, conn)) continue;
         *event = cci__tiny_conn_event(conn, 1u << CCI_EVENT_DISCONNECT);
         if (*event) return CCI_SUCCESS;
     }
@@ -21985,9 +22053,8 @@ CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
     cci__tiny_step(ep);
     *ns = ep->left == CCI__TINY_LATER ? UINT64_MAX : (uint64_t)(uint32_t)ep->left << CCI__TINY_TICK_SHIFT;
     for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
-        const cci__tiny_conn_t *conn = &ep->conn[i];
-        if ((conn->pending && !conn->is_held) || conn->ack) *ns = 0;
-        if (conn->count > 0 && conn->op[conn->first].state == CCI__TINY_DONE) *ns = 0;
+        cci__tiny_conn_t *conn = &ep->conn[i];
+        if ((conn->pending && !conn->is_held) || conn->ack || cci__tiny_completed(conn)) *ns = 0;
     }
     for (i = 0; i < CCI_TINY_RECEIVES && ep->event[i].buf;) i++;
     if (i < CCI_TINY_RECEIVES && cci__tiny_oldest(ep, NULL)) *ns = 0;
@@ -22137,10 +22204,16 @@ static cci__tiny_op_t *cci__tiny_new_op(cci__tiny_conn_t *conn, int kind, const 
 /* Starts the operation; with CCI_FLAG_BLOCKING it also waits for the end. */
 static int cci__tiny_start(cci__tiny_op_t *op) {
     cci__tiny_conn_t *conn = op->conn;
+    cci__tiny_t *ep = conn->ep;
     const int is_blocking = op->flags & CCI_FLAG_BLOCKING;
-    cci__tiny_step(conn->ep);
+    cci__tiny_step(ep);
     if (!is_blocking) return CCI_SUCCESS;
-    while (op->state != CCI__TINY_DONE) cci__tiny_work(conn->ep);
+    for (;;) {
+        cci__tiny_work(ep);
+        if (op->state == CCI__TINY_DONE) break;
+        cci__tiny_acknowledge(ep, 0);
+        if (ep->link->wait) ep->link->wait(ep->handle, (uint64_t)(uint32_t)ep->left << CCI__TINY_TICK_SHIFT);
+    }
     op->state = CCI__TINY_FREE;
     cci__tiny_free_ops(conn);
     return (int)op->event.send.status;
@@ -22403,7 +22476,7 @@ static void cci__tiny_set_keepalive(cci__tiny_conn_t *conn, uint32_t us) {
     conn->keepalive_us = us;
     conn->keepalive = cci__tiny_ticks(us);
     conn->asked = conn->ep ? conn->ep->now : 0;
-    conn->was_pinged = 0;
+    conn->pings = 0;
 }
 
 /* Options of connections. */
@@ -22450,7 +22523,7 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
 static void cci__tiny_caps(const cci__tiny_t *ep, const cci__tiny_conn_t *conn, cci_caps_t *caps) {
     memset(caps, 0, sizeof *caps);
     caps->max_send_size = conn ? conn->pub.max_send_size : ep->device.max_send_size;
-    caps->max_request_len = ep->mtu - 48;
+    caps->max_request_len = cci__min32(ep->mtu - 48, CCI_CONN_REQ_LEN);
     caps->max_connections = CCI_TINY_CONNECTIONS;
     caps->max_send_bufs = CCI_TINY_SENDS;
     caps->max_recv_bufs = CCI_TINY_RECEIVES;

@@ -11,17 +11,16 @@ arrays() {
     defines=
 }
 
-# small_suite [32]: what the small profile has of it, over all simulated networks.
-small_suite() {
-    compiler_of "${1:-}" || return
-    runner_of_tests=-lcmocka
-    [ -z "${1:-}" ] || runner_of_tests=-Itests/support/elsewhere
+# profile_suite small|tiny 'NETWORKS' [32]: what a profile for small machines has of it.
+profile_suite() {
+    compiler_of "${3:-}" || return
+    program=conformance-$1${3:-} runner_of_tests=-lcmocka macro=-DCCI_SMALL
+    [ "$1" = small ] || macro=-DCCI_TINY
+    [ -z "${3:-}" ] || runner_of_tests=-Itests/support/elsewhere
     # shellcheck disable=SC2086
-    $compiler -std=gnu11 $flags -DCCI_SMALL -I. -o "$run_programs/conformance-small${1:-}" "$suite" $runner_of_tests ||
-        { fail "$suite does not compile with CCI_SMALL" && return; }
-    for network in $simulated; do
-        [ "${1:-}$network" = sim-sealed ] || run "conformance-small${1:-}" "$network" # with sanitizers the longest of all
-    done
+    $compiler -std=gnu11 $flags $macro -I. -o "$run_programs/$program" "$suite" $runner_of_tests ||
+        { fail "$suite does not compile with $macro" && return; }
+    for network in $2; do run "$program" "$network"; done
 }
 
 conformance_steps() {
@@ -41,8 +40,11 @@ conformance_steps() {
     for network in sim-lossy udp sisci; do
         step "conformance-$network-validated" brief validated conformance "$suite" "$network"
     done
-    step conformance-small small_suite
-    step conformance-small-32 small_suite 32
+    with_sanitizers='sim sim-lossy sim-due sim-tiny sim-narrow sim-crc sim-sealed-noisy' tiny='sim sim-lossy sim-due sim-crc'
+    step conformance-small profile_suite small "$with_sanitizers"
+    step conformance-small-32 profile_suite small "$simulated" 32
+    step conformance-tiny brief profile_suite tiny "$tiny"
+    step conformance-tiny-32 brief profile_suite tiny "$tiny" 32
     step conformance-udp-portable brief portable conformance $suite udp
     step conformance-sisci-vendor adapted plain '' conformance $suite sisci-vendor
     step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance $suite sisci-vendor

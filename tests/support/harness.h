@@ -41,14 +41,21 @@
 #define ANYWHERE (ON_UDP | ON_SIM | ON_SISCI | ON_VERBS)
 #define WHEN_CLEAN 4 /* not on a network that loses: the manual promises less there, or it would take too long */
 
-#define NOT_SMALL 32  /* of what CCI_SMALL goes without, or what takes more than it has */
+#define NOT_SMALL 32  /* of what CCI_SMALL and CCI_TINY go without, or what takes more than they have */
+#define NOT_TINY 64   /* likewise, CCI_TINY alone */
 
-#ifdef CCI_SMALL /* endpoints straight from the link, no devices */
+#if defined(CCI_SMALL) || defined(CCI_TINY) /* endpoints straight from the link, no devices */
+#define ON_OWN_LINK
 #define SIM_SCHEME "link://"
 static const int is_small = 1;
 #else
 #define SIM_SCHEME "sim://"
 static const int is_small = 0;
+#endif
+#ifdef CCI_TINY
+static const int is_tiny = 1;
+#else
+static const int is_tiny = 0;
 #endif
 
 typedef struct listed_test {
@@ -172,16 +179,28 @@ static void keep_log(void *user, int level, const char *text) {
 static cci_setup_t test_setup;
 static __attribute__((unused)) const cci_seal_t *test_seal; /* what all packets are sealed with, or NULL */
 
+/* For CCI_TINY, which has none of its own. */
+HARNESS_FN int random_bytes(void *user, void *bytes, size_t count) {
+    (void)user;
+    while (count > 0) {
+        ((uint8_t *)bytes)[--count] = (uint8_t)sim_below(256);
+    }
+    return 0;
+}
+
 HARNESS_FN void fill_setup(void) {
     memset(&test_setup, 0, sizeof test_setup);
     test_setup.alloc = counted_alloc;
     test_setup.release = counted_release;
     test_setup.log = keep_log;
-#ifndef CCI_SMALL
+#ifndef ON_OWN_LINK
     test_setup.config = config_text;
     test_setup.transports = sim_transports;
 #endif
     test_setup.seal = test_seal;
+#ifdef CCI_TINY
+    test_setup.random = random_bytes;
+#endif
 }
 
 /* ---- sides ---------------------------------------------------------------------------------------------------------------- */
@@ -286,7 +305,7 @@ HARNESS_FN side_t *side_open_at(cci_device_t *device, const char *service) {
     side_t *side = &sides[side_count];
     assert_true(side_count < MAX_SIDES);
     memset(side, 0, sizeof *side);
-#ifdef CCI_SMALL
+#ifdef ON_OWN_LINK
     assert_int_equal(cci_create_endpoint_on_link(&sim_link, service, &side->ep, NULL), CCI_SUCCESS);
     (void)device;
 #else
@@ -294,7 +313,13 @@ HARNESS_FN side_t *side_open_at(cci_device_t *device, const char *service) {
 #endif
     assert_non_null(side->ep);
     side_count++;
+#ifdef CCI_TINY /* it has no texts */
+    side->uri = (char *)calloc(1, 40);
+    assert_non_null(side->uri);
+    snprintf(side->uri, 40, "link://%u", sim.endpoints[sim.endpoint_count - 1]->number);
+#else
     assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_URI, &side->uri), CCI_SUCCESS);
+#endif
     return side;
 }
 
@@ -327,11 +352,11 @@ HARNESS_FN void side_close(side_t *side) {
 
 HARNESS_FN void finalize_all(void) {
     void (*idle)(void) = sim_idle;
-#ifdef CCI_SMALL
+#ifdef ON_OWN_LINK
     int i;
 #endif
     sim_idle = NULL;
-#ifdef CCI_SMALL
+#ifdef ON_OWN_LINK
     for (i = 0; i < side_count; i++) {
         if (sides[i].ep != NULL) {
             side_destroy(&sides[i]);
@@ -519,7 +544,7 @@ HARNESS_FN int begin_test(void **state) {
         worsen_network();
     }
     fill_setup();
-#ifdef CCI_SMALL /* cci_init() is for devices */
+#ifdef ON_OWN_LINK /* cci_init() is for devices */
     (void)caps;
     if (cci_setup(&test_setup) != CCI_SUCCESS) {
 #else
@@ -553,7 +578,8 @@ HARNESS_FN int end_test(void **state) {
 }
 
 HARNESS_FN int is_for(const listed_test_t *test, int where) {
-    return (!is_small || (test->where & NOT_SMALL) == 0) && (test->where & where & ANYWHERE) != 0 && ((test->where & WHEN_CLEAN) == 0 || (where & WHEN_CLEAN) != 0);
+    const int lacking = (is_small ? NOT_SMALL : 0) | (is_tiny ? NOT_TINY : 0);
+    return (test->where & lacking) == 0 && (test->where & where & ANYWHERE) != 0 && ((test->where & WHEN_CLEAN) == 0 || (where & WHEN_CLEAN) != 0);
 }
 
 /* Runs the listed tests of a place as one group; a filter is a part of the sentence. */

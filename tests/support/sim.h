@@ -439,7 +439,11 @@ SIM_FN int sim_open(cci_device_t *device, const char *service, int want_os_handl
         return CCI_ENOMEM;
     }
     endpoint->number = number;
+#ifdef CCI_TINY
+    (void)device;
+#else
     endpoint->device = *(const uint8_t *)cci_device_data(device);
+#endif
     sim_make_address(&endpoint->address, 1, number);
     sim.endpoints[sim.endpoint_count++] = endpoint;
     endpoint->mtu = sim.mtu;
