@@ -823,8 +823,8 @@ typedef enum cci_opt_name {
     CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, /* uint32_t µs, get and set: all connections, present and future; 0 is off     */
     CCI_OPT_ENDPT_URI,               /* char *, get: the program frees it                                           */
     CCI_OPT_ENDPT_RMA_ALIGN,         /* cci_alignment_t, get                                                        */
-    CCI_OPT_CONN_SEND_TIMEOUT,       /* uint32_t µs, get and set: for operations started from now on                */
-    CCI_OPT_CONN_KEEPALIVE_TIMEOUT,  /* uint32_t µs, get and set                                                    */
+    CCI_OPT_CONN_SEND_TIMEOUT,      /* uint32_t µs, get and set: of operations from now on, without progress         */
+    CCI_OPT_CONN_KEEPALIVE_TIMEOUT, /* uint32_t µs, get and set                                                    */
     /* Beyond CCI 0.3.0: */
     /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0. Any other bit is
      * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway. CCI_ENOMEM */
@@ -1186,10 +1186,11 @@ typedef enum cci_atomic_op {
  * and WRITE: exactly once, whatever is lost or repeated on the way, and in one step for all atomics of all peers and
  * for the target's own atomic instructions. Numbers are those of the target's processor, whatever the byte order of
  * either side. `previous`, unless it is NULL, gets what was there; it is the library's until the completion. Atomics
- * of one connection may be done in any order: CCI_FLAG_FENCE keeps one behind those before it. Flags: BLOCKING,
- * SILENT, FENCE. Completes as cci_rma() does: CCI_SUCCESS; CCI_ERR_RMA_HANDLE, and nothing has changed: the memory is
- * not registered so, or the number is not aligned to its width; CCI_ERR_RMA_OP, likewise: the peer has no atomics, or
- * none of that width; with CCI_ETIMEDOUT and CCI_ERR_DISCONNECTED it may have been done or not.
+ * may be done and complete in any order, among messages and RMAs of an RO connection, too: CCI_FLAG_FENCE keeps one
+ * behind RMAs and atomics before it. Flags: BLOCKING, SILENT, FENCE. Completes as cci_rma() does: CCI_SUCCESS;
+ * CCI_ERR_RMA_HANDLE, and nothing has changed: the memory is not registered so, or the number is not aligned to its
+ * width; CCI_ERR_RMA_OP, likewise: the peer has no atomics, or none of that width; with CCI_ETIMEDOUT and
+ * CCI_ERR_DISCONNECTED it may have been done or not.
  * CCI_EINVAL: connection or handle is NULL, the connection is unreliable, or operation, width or flags is none of the
  * above. CCI_ERR_NOT_IMPLEMENTED: see CCI_OPT_CAPS. CCI_ENOBUFS, CCI_ERR_DISCONNECTED. */
 CCI_API int cci_atomic(cci_connection_t *connection, int operation, uint32_t width, cci_rma_handle_t *remote_handle,
@@ -18893,6 +18894,10 @@ static void *cci__context_of(const void *context) {
 #endif
 #define CCI__CLASSES (CCI_ARM_RECV | CCI_ARM_SEND | CCI_ARM_OTHER | CCI_ARM_WAKE)
 
+#ifdef CCI_NO_TEXT
+#define cci__refuse(function, why) ((void)(function), (void)(why), (int)CCI_EINVAL)
+#define cci__flags_refuse(function, bits) ((void)(function), (void)(bits), (int)CCI_EINVAL)
+#else
 /* Logs which argument is refused, and why; the status for it. */
 static int cci__refuse(const char *function, const char *why) {
     cci__report(CCI_LOG_WARN, NULL, 0, function, ": ", why);
@@ -18915,6 +18920,7 @@ static int cci__flags_refuse(const char *function, int bits) {
     cci_log(CCI_LOG_WARN, note.text);
     return CCI_EINVAL;
 }
+#endif
 
 /* The device that NULL stands for: the default if it is up, or the first that is up. */
 static cci__device_t *cci__device_any(void) {
@@ -19882,7 +19888,7 @@ static int cci__opt_refuse(const char *function, const void *handle, cci_opt_nam
 }
 
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
-    int owner = cci__opt_kind((const void *)handle, name);
+    int owner = cci__opt_kind((const void *)handle, name), status;
     if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
     if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_CONN_PEER_URI ||
@@ -19892,15 +19898,18 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->set_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-        return base->ops->set_endpoint_opt(base, name, val);
+        status = base->ops->set_endpoint_opt(base, name, val);
     } else {
         struct cci_connection *connection = cci__connection_of((cci_connection_t *)handle);
         const cci_endpoint_ops_t *ops;
         if (!cci__valid_connection("cci_set_opt()", connection)) return CCI_EINVAL;
         ops = cci__endpoint_of_connection(connection)->ops;
         if (ops->set_connection_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-        return ops->set_connection_opt(connection, name, val);
+        status = ops->set_connection_opt(connection, name, val);
     }
+    if (status == CCI_EINVAL || status == CCI_ERANGE)
+        (void)cci__refuse("cci_set_opt()", "the value is none that the option can have, or not any more");
+    return status;
 }
 
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
@@ -19939,12 +19948,16 @@ static inline int cci__send_is_legal(const cci_connection_t *connection, int fla
            (CCI__LIKELY((flags & ~CCI_FLAG_SILENT) == 0) || cci__send_flags_are_legal(connection, flags));
 }
 
-static CCI__RARE int cci__send_refuse(int flags) {
+static CCI__RARE int cci__send_refuse(const cci_connection_t *connection, int is_missing, int flags) {
 #ifdef CCI_NO_WAKE
     if ((flags & ~CCI__SEND_FLAGS) == CCI_FLAG_WAKE) return CCI_ERR_NOT_IMPLEMENTED;
 #endif
     if (flags & ~CCI__SEND_FLAGS) return cci__flags_refuse("cci_send()", flags & ~CCI__SEND_FLAGS);
-    return CCI_EINVAL;
+    return cci__refuse("cci_send()", connection == NULL ? "the connection is NULL"
+                                     : is_missing       ? "the message is NULL, and its length is not 0"
+                                     : connection->attribute == CCI_CONN_ATTR_UU_MC_RX
+                                         ? "the connection only receives"
+                                         : "NO_COPY together with SILENT is for RO connections");
 }
 
 /* Issues a message whose arguments are legal. */
@@ -19968,7 +19981,7 @@ CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t
     struct iovec piece;
     if (!cci__valid_connection("cci_send()", connection)) return CCI_EINVAL;
     if (connection == NULL || (msg_ptr == NULL && msg_len > 0) || !cci__send_is_legal(connection, flags))
-        return cci__send_refuse(flags);
+        return cci__send_refuse(connection, msg_ptr == NULL && msg_len > 0, flags);
     piece.iov_base = cci__context_of(msg_ptr);
     piece.iov_len = msg_len;
     return cci__send_pieces(connection, &piece, 1, context, flags);
@@ -19979,9 +19992,9 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
     uint32_t i;
     if (!cci__valid_connection("cci_sendv()", connection)) return CCI_EINVAL;
     if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags))
-        return cci__send_refuse(flags);
+        return cci__send_refuse(connection, data == NULL && iovcnt > 0, flags);
     for (i = 0; i < iovcnt; i++)
-        if (data[i].iov_base == NULL && data[i].iov_len > 0) return CCI_EINVAL;
+        if (data[i].iov_base == NULL && data[i].iov_len > 0) return cci__send_refuse(connection, 1, flags);
     return cci__send_pieces(connection, data, iovcnt, context, flags);
 }
 
@@ -20037,9 +20050,11 @@ CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t len
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     cci__registered_t *registered;
     int status;
-    if (endpoint == NULL || start == NULL || rma_handle == NULL || length == 0) return CCI_EINVAL;
+    if (endpoint == NULL || start == NULL || rma_handle == NULL)
+        return cci__refuse("cci_rma_register()", "the endpoint, the memory or the place for the handle is NULL");
     if (!cci__valid_endpoint("cci_rma_register()", endpoint)) return CCI_EINVAL;
-    if (length - 1 > (uint64_t)(UINTPTR_MAX - (uintptr_t)start)) return CCI_EINVAL;
+    if (length == 0 || length - 1 > (uint64_t)(UINTPTR_MAX - (uintptr_t)start))
+        return cci__refuse("cci_rma_register()", "the length is 0, or more than there can be behind start");
     if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma_register()", flags & ~CCI__FLAGS);
     if (base->ops->rma_register == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     if (!cci__registered_new(base, start, length, &registered)) return CCI_ENOMEM;
@@ -20055,7 +20070,8 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     struct cci_rma_handle handle;
     int status;
-    if (endpoint == NULL || rma_handle == NULL) return CCI_EINVAL;
+    if (endpoint == NULL || rma_handle == NULL)
+        return cci__refuse("cci_rma_deregister()", "the endpoint or the handle is NULL");
     if (!cci__valid_endpoint("cci_rma_deregister()", endpoint)) return CCI_EINVAL;
     if (base->ops->rma_deregister == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     handle = *rma_handle; /* what it points to may be another registration's soon */
@@ -20070,8 +20086,11 @@ static inline int cci__rma_check(const char *function, const cci_connection_t *c
                                  uint32_t msg_len, int flags) {
     const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
     if (!cci__valid_connection(function, connection)) return CCI_EINVAL;
-    if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
-    if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
+    if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU)
+        return cci__refuse(function, "the connection is unreliable");
+    if ((flags & both) == 0 || (flags & both) == both)
+        return cci__refuse(function, "flags has neither READ nor WRITE, or both");
+    if (msg_ptr == NULL && msg_len > 0) return cci__refuse(function, "msg_ptr is NULL and msg_len is not 0");
     return (flags & ~CCI__FLAGS) != 0 ? cci__flags_refuse(function, flags & ~CCI__FLAGS) : (int)CCI_SUCCESS;
 }
 
@@ -20080,7 +20099,8 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
                     const void *context, int flags) {
     cci__rma_t *rma;
     int status;
-    if (connection == NULL || local_handle == NULL || remote_handle == NULL || data_len == 0) return CCI_EINVAL;
+    if (connection == NULL || local_handle == NULL || remote_handle == NULL || data_len == 0)
+        return cci__refuse("cci_rma()", "the connection or a handle is NULL, or there are no bytes to move");
     status = cci__rma_check("cci_rma()", connection, msg_ptr, msg_len, flags);
     if (status != CCI_SUCCESS) return status;
     rma = cci__rma_of(connection);
@@ -20088,7 +20108,9 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
     status = rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
                  remote_offset, data_len, cci__context_of(context), flags);
     if (status == CCI_ERR_RMA_HANDLE && !(flags & CCI_FLAG_BLOCKING)) /* else it may be the remote one */
-        (void)cci__refuse("cci_rma()", "the endpoint has no such local handle, or not for that range");
+        (void)cci__refuse("cci_rma()", remote_offset > UINT64_MAX - data_len
+                                           ? "the remote offset is too large for that length"
+                                           : "the endpoint has no such local handle, or not for that range");
     return status;
 }
 
@@ -20219,7 +20241,7 @@ CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t
     cci__walk_t walk;
     uint64_t bytes;
     int status = cci__rmav_measure(local, local_count, &walk.bytes_left);
-    if (connection == NULL) return CCI_EINVAL;
+    if (connection == NULL) return cci__refuse("cci_rmav()", "the connection is NULL");
     if (status == CCI_SUCCESS) status = cci__rmav_measure(remote, remote_count, &bytes);
     if (status == CCI_SUCCESS && bytes != walk.bytes_left) status = CCI_EINVAL;
     if (status != CCI_SUCCESS)
@@ -20268,9 +20290,11 @@ CCI_API int cci_atomic(cci_connection_t *connection, int operation, uint32_t wid
     const uint64_t mask = width == 4 ? UINT32_MAX : UINT64_MAX;
     const cci_endpoint_base_t *endpoint;
     cci_atomic_call_t call;
-    if (connection == NULL || remote_handle == NULL || (width != 4 && width != 8)) return CCI_EINVAL;
+    if (connection == NULL || remote_handle == NULL || (width != 4 && width != 8))
+        return cci__refuse("cci_atomic()", "the connection or the handle is NULL, or the width is neither 4 nor 8");
     if (!cci__valid_connection("cci_atomic()", connection)) return CCI_EINVAL;
-    if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
+    if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU)
+        return cci__refuse("cci_atomic()", "the connection is unreliable");
     if (operation < CCI_ATOMIC_FETCH_ADD || operation > CCI_ATOMIC_COMPARE_SWAP)
         return cci__refuse("cci_atomic()", "there is no such operation");
     if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_atomic()", flags & ~CCI__FLAGS);
