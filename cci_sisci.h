@@ -10204,6 +10204,15 @@ static int cci__sisci_is_stalled(const cci__sisci_link *link) {
     return cci__sisci_stall_word(link) == link->out.acknowledged * 2 + 1;
 }
 
+/* The time for connecting is over, and no server was reached. */
+static void cci__sisci_tell_nobody(const cci__sisci_link *link, int is_name) {
+    char text[CCI__SISCI_URI + 80];
+    snprintf(text, sizeof text, "sisci://%lu:%lu: %s there until the time for connecting was over",
+             (unsigned long)link->peer.node, (unsigned long)link->join.service,
+             is_name ? "no server of that name was" : "no endpoint was");
+    cci_log(CCI_LOG_WARN, text);
+}
+
 /* The time for connecting, or the keepalive time, of a connection is over. */
 static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_link *link = conn->link;
@@ -10225,6 +10234,7 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
         return;
     }
     if (conn->conn.state == CCI_CONN_CONNECTING) {
+        if (link->state != CCI__SISCI_OPEN) cci__sisci_tell_nobody(link, seek != NULL);
         cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
         if (link->state != CCI__SISCI_OPEN || conn->control_type == CCI__SISCI_REQUEST || conn->waits) {
             cci__sisci_close_conn(ep, conn);

@@ -1217,6 +1217,7 @@ TEST(connect_nobody, ANYWHERE, "[4.4.5.3] connecting to nobody ends with CCI_ETI
     side_t *a = side_open();
     (void)state;
     expect_connect_timeout(a, nobodys_uri());
+    assert_true(!on_sisci || strstr(log_text, "no endpoint was there until the time for connecting was over") != NULL);
 }
 
 static int accept_requests(side_t *side, cci_event_t *event) {
@@ -1616,6 +1617,7 @@ TEST(name_nobody, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where nob
     uint32_t ports[8], i;
     (void)state;
     expect_connect_timeout(client, uri_of_name(client, storage()));
+    assert_true(!on_sisci || strstr(log_text, "no server of that name was there") != NULL);
     ports_of(storage(), ports);
     for (i = 0; i < 8; i++) {
         (void)server_at(client, ports[i]);
