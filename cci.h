@@ -313,10 +313,11 @@
  * CCI_NO_ECN            no Explicit Congestion Notification. CCI_NO_CONGESTION and CCI_SMALL imply it.
  * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
  *                       peers, short datagrams. All memory is taken when an endpoint is created, from the hook `alloc`
- *                       of cci_setup(); only cci_connect() takes some later, and releases it when the outcome is known.
- *                       The wire is the same: the peer may be any. It implies CCI_NO_THREADS, CCI_NO_STDIO and
- *                       CCI_NO_DLOPEN, cci_setup() takes no transports, and there is no CCI_EVENT_STATUS. Of unreliable
- *                       messages that are sealed, those are lost that come after packets from behind seven gaps.
+ *                       of cci_setup(), which is needed; only cci_connect() takes some later, and releases it when the
+ *                       outcome is known. The wire is the same: the peer may be any. It implies CCI_NO_THREADS,
+ *                       CCI_NO_STDIO and CCI_NO_DLOPEN, cci_setup() takes no transports, and there is no
+ *                       CCI_EVENT_STATUS. Of unreliable messages that are sealed, those are lost that come after
+ *                       packets from behind seven gaps.
  *                       What each is worth, in bytes on 32-bit machines (D: the longest datagram):
  *     CCI_SMALL_CONNECTIONS     2   320 for each: a power of two; one more than peers, for a peer that was restarted
  *     CCI_SMALL_ACTIVE     a half   of these that can have traffic at once, the others wait their turn: 1,060 for each
@@ -342,14 +343,15 @@
  *                       the same mtu. It has a window of a few packets, one piece of a write and one segment of a read
  *                       under way, serves RU in order, completes in the order of the calls, and copies all messages.
  *                       What follows a remote read waits for it. Completions come before messages that wait.
- *                       It goes without: descriptors, devices and news of them, CCI_OPT_ENDPT_BACKLOG and
- *                       _MAX_SEND_SIZE, cci_rma_alloc(), multicast, sealed packets, answers with data
+ *                       It goes without: descriptors, devices and news of them, CCI_OPT_ENDPT_BACKLOG, another
+ *                       CCI_OPT_ENDPT_MAX_SEND_SIZE, cci_rma_alloc(), requests that are longer than a datagram (data of
+ *                       more than mtu - 48 bytes is CCI_ERR_NOT_IMPLEMENTED, and a server is "busy" for it; see
+ *                       max_request_len of cci_caps_t), multicast, sealed packets, answers with data
  *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), statistics, URIs of endpoints and
  *                       peers, and CCI_OPT_CONN_LINGER (likewise), proof of a client's address, and peers whose
  *                       address changes. It has all other options: time-outs, keepalive, the event mask with
  *                       CCI_EVENT_DISCONNECT, the context, capabilities of endpoints and connections, alignments
- *                       (none), and the buffer counts, which can
- *                       be set up to the macros below and change nothing.
+ *                       (none), and the buffer counts, which can be set up to the macros below and change nothing.
  *                       Where all connections are taken, or the program holds so many events that less than two
  *                       receive buffers are free, a new client has the server ask the connection that was silent
  *                       longest for a sign of life; it ends with CCI_ETIMEDOUT when eight questions, in 4 s at least,
@@ -358,7 +360,7 @@
  *                       Bytes on 32-bit machines (D: CCI_TINY_MTU):
  *     CCI_TINY_MTU            260   the longest datagram, with a checksum; a link with a larger one is CCI_ENOMEM
  *     CCI_TINY_CONNECTIONS      2   224 for each and its send slots: one more than peers, for one that was restarted
- *     CCI_TINY_SENDS            2   send slots of each connection, 2 at least: D for each
+ *     CCI_TINY_SENDS            2   send slots of each connection, 2 at least: D for each; RMA with a message takes 2
  *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
  *     CCI_TINY_REGISTRATIONS    2   40 for each
  *     CCI_TINY_ENDPOINTS        1   all of the above for each
@@ -1237,7 +1239,7 @@ typedef struct cci_seal {
 
 /* What cci_setup() takes. Zero means the default; the pointers must stay valid until the last cci_finalize(). */
 typedef struct cci_setup_hooks {
-    void *(*alloc)(void *user, size_t size);    /* memory aligned for any type, or NULL; default malloc()      */
+    void *(*alloc)(void *user, size_t size);    /* aligned for any type, or NULL; malloc(), CCI_SMALL: needed  */
     void (*release)(void *user, void *pointer); /* both or neither; default free()                             */
     /* default: errors and warnings to stderr. The environment's CCI_LOG (error, warn, info, debug), as cci_init() finds
      * it, says what is logged, here and there; debug: also each packet of datagrams that opens or ends a connection */
@@ -1451,13 +1453,15 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  *               needs at both ends; the buffer counts; `receive_window`: bytes that your receive queue
  *               holds while the program is busy, since more is lost. `os_handle` stays as it is, -1, where there are no
  *               descriptors.
- *     send      returns what it took. What does not fit into the queue now is not taken and comes again; half a
- *               datagram is never sent: look for room first. A link of two endpoints needs no addresses: ignore `to`.
+ *     send      returns what it took. What does not fit into the queue now is not taken and comes again, perhaps behind
+ *               shorter ones; half a datagram is never sent: look for room first. A link of two endpoints needs no
+ *               addresses: ignore `to`.
  *     receive   copies one datagram to `data`, sets `length` and `segment` to its bytes, `from` to zeros with the
  *               sender in them, and returns 1; 0 when nothing is there. One longer than `capacity` is dropped. `count`
  *               is 1 at least; more than one datagram may be left in as many buffers.
- *     now       counts nanoseconds and never goes back. A 24-bit counter overflows several times a second: its
- *               interrupt counts the overflows, and `now` reads both again until the count stays the same.
+ *     now       counts nanoseconds, from less than 2^63 on, and never goes back: else a call may not return. A 24-bit
+ *               counter overflows several times a second: its interrupt counts the overflows, and `now` reads both
+ *               again until the count stays the same.
  *     resolve   is for the side that calls cci_connect(): it fills in what `send` wants to know, with one peer nothing.
  * The library finds out by itself that the peer of an idle connection has vanished only if `open` sets `probe_idle_s`,
  * or when all connections are taken and a new client asks. With 0 an idle connection sends nothing; the program can set
@@ -1982,7 +1986,7 @@ CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32
     begin--;
     if (begin == end) { /* touches none: make room */
         if (*count == capacity) return CCI__RANGE_FULL;
-        memmove(set + begin + 1, set + begin, (*count - begin) * sizeof *set);
+        memmove(set + begin + 1, set + begin, (size_t)(*count - begin) * sizeof *set);
         set[begin].lo = lo;
         set[begin].hi = hi;
         ++*count;
@@ -1990,7 +1994,7 @@ CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32
     }
     set[begin].lo = cci__min64(set[begin].lo, lo);
     set[begin].hi = cci__max64(set[end - 1].hi, hi);
-    memmove(set + begin + 1, set + end, (*count - end) * sizeof *set);
+    memmove(set + begin + 1, set + end, (size_t)(*count - end) * sizeof *set);
     *count -= end - begin - 1;
     return CCI__RANGE_NEW;
 }
@@ -20094,6 +20098,12 @@ static inline int cci__rma_check(const char *function, const cci_connection_t *c
     return (flags & ~CCI__FLAGS) != 0 ? cci__flags_refuse(function, flags & ~CCI__FLAGS) : (int)CCI_SUCCESS;
 }
 
+static CCI__RARE void cci__range_refuse(uint64_t remote_offset, uint64_t length) {
+    const int is_far = remote_offset > UINT64_MAX - length;
+    (void)cci__refuse("cci_rma()", is_far ? "the remote offset is too large for that length"
+                                          : "the endpoint has no such local handle, or not for that range");
+}
+
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags) {
@@ -20108,9 +20118,7 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
     status = rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
                  remote_offset, data_len, cci__context_of(context), flags);
     if (status == CCI_ERR_RMA_HANDLE && !(flags & CCI_FLAG_BLOCKING)) /* else it may be the remote one */
-        (void)cci__refuse("cci_rma()", remote_offset > UINT64_MAX - data_len
-                                           ? "the remote offset is too large for that length"
-                                           : "the endpoint has no such local handle, or not for that range");
+        cci__range_refuse(remote_offset, data_len);
     return status;
 }
 
@@ -20726,7 +20734,7 @@ static int cci__tiny_data(cci__tiny_conn_t *conn, const uint8_t *frame, uint32_t
     cci__tiny_head(head, CCI__PKT_DATA, conn->peer_index, conn->peer_token, cci__tiny_index(conn),
                    (uint32_t)conn->next_number);
     if (has_ack) at += cci__tiny_write_ack(conn, head + at, cci__min32(space & ~7u, CCI__TINY_ACK_ROOM));
-    if (size > 0) memcpy(head + at, frame, size);
+    if (size > 0) memcpy(head + at, frame, (size_t)size);
     if (!cci__tiny_transmit(conn->ep, &conn->peer, head, at + size, data, length)) return 0;
     conn->next_number++;
     if (has_ack) conn->ack = 0;
@@ -20876,13 +20884,13 @@ static int cci__tiny_send_op(cci__tiny_conn_t *conn, cci__tiny_op_t *op) {
     const void *data;
     uint32_t size;
     memset(frame, 0, sizeof frame);
-    op->number = (uint32_t)conn->next_number;
 #ifndef CCI_NO_RMA
     if (op->kind == CCI__FRAME_READ && op->tries >= 3) op->u.rma.segment = cci__max32(op->u.rma.segment / 2 & ~7u, 64);
 #endif
     size = cci__tiny_write_frame(op, frame, &data);
     if (!cci__tiny_data(conn, frame, size, data, cci__tiny_is_read(op) || op->kind == CCI__FRAME_VOID ? 0 : op->length))
         return 0;
+    op->number = (uint32_t)conn->next_number - 1; /* only now: the link may have refused the packet */
     op->state = CCI__TINY_UNDER_WAY;
     op->sent = conn->ep->now;
     op->is_refused = 0;
@@ -20985,7 +20993,7 @@ static void cci__tiny_break(cci__tiny_conn_t *conn, int status) {
     conn->state = CCI__TINY_BROKEN;
     conn->status = status;
     conn->keepalive_us = 0;
-    conn->pending |= conn->ep->mask & 1u << CCI_EVENT_DISCONNECT;
+    if (conn->ep->mask) conn->pending |= 1u << CCI_EVENT_DISCONNECT;
     if (conn->pub.attribute == CCI_CONN_ATTR_RU) cci__tiny_end_early(conn);
     cci__tiny_drop(conn, 0);
     cci__tiny_finish_all(conn, status == CCI_SUCCESS ? CCI_ERR_DISCONNECTED : status);
@@ -21223,7 +21231,7 @@ static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
         } else if (cci__load32(frame + 8) == 0 && bytes > 0 && bytes <= op->u.rma.total - op->u.rma.done) {
             op->length = bytes; /* of a try before, perhaps, which asked for more: that comes through, only late */
             op->u.rma.segment = cci__max32(op->u.rma.segment, bytes);
-            memcpy(op->u.rma.memory + (size_t)op->u.rma.done, frame + 16, bytes);
+            memcpy(op->u.rma.memory + (size_t)op->u.rma.done, frame + 16, (size_t)bytes);
             cci__tiny_progress(conn, op, op->tries == 1);
             cci__tiny_took(op);
         }
@@ -21311,10 +21319,18 @@ typedef struct cci__tiny_scan {
     uint8_t has_bulk, has_message, elicits, has_ping, pieces;
 } cci__tiny_scan_t;
 
+/* One more frame. */
+static void cci__tiny_note(cci__tiny_scan_t *scan, uint8_t type, int is_run) {
+    if (type == CCI__FRAME_MESSAGE) scan->has_message = 1;
+    if (is_run && type == CCI__FRAME_BULK) scan->has_bulk = 1;
+    if (type == CCI__FRAME_PING) scan->has_ping = 1;
+    if (type <= CCI__FRAME_VOID || type == CCI__FRAME_PING) scan->elicits = 1;
+}
+
 /* Looks at all frames before anything is done. 0: the packet is dropped. */
 static int cci__tiny_look(const cci__tiny_conn_t *conn, const uint8_t *bytes, uint32_t length, cci__tiny_scan_t *scan) {
     uint32_t at = CCI__TINY_HEAD, size;
-    int is_over = 0; /* 1: the run has ended; 2: a frame of another class has come */
+    int is_run, is_over = 0; /* 1: the run has ended; 2: a frame of another class has come */
     memset(scan, 0, sizeof *scan);
     for (; at < length && bytes[at] != 0; at += cci__pad8(size)) {
         const uint8_t *frame = bytes + at;
@@ -21324,7 +21340,8 @@ static int cci__tiny_look(const cci__tiny_conn_t *conn, const uint8_t *bytes, ui
             if (type < CCI__FRAME_READ) return 0;
             break;
         }
-        if (cci__tiny_is_run(frame)) {
+        is_run = cci__tiny_is_run(frame);
+        if (is_run) {
             if (is_over == 2 && type != CCI__FRAME_BULK) return 0;
             if (scan->count == 0) {
                 scan->run = at;
@@ -21332,16 +21349,13 @@ static int cci__tiny_look(const cci__tiny_conn_t *conn, const uint8_t *bytes, ui
             } else if (is_over || cci__load32(frame + 4) != scan->first + scan->count)
                 return 0;
             scan->count++;
-            scan->has_message |= type == CCI__FRAME_MESSAGE;
-            scan->has_bulk |= type == CCI__FRAME_BULK;
         } else {
             if (scan->count > 0 && !is_over) is_over = 1;
             if (type == CCI__FRAME_FRAGMENT || type == CCI__FRAME_BULK || type == CCI__FRAME_VOID)
                 if (++scan->pieces > 4) return 0;
         }
         if (type >= CCI__FRAME_READ) is_over = 2;
-        scan->has_ping |= type == CCI__FRAME_PING;
-        scan->elicits |= type <= CCI__FRAME_VOID || type == CCI__FRAME_PING;
+        cci__tiny_note(scan, type, is_run);
     }
     scan->end = cci__min32(at, length);
     return 1;
@@ -21532,7 +21546,7 @@ static int cci__tiny_take_piece(cci__tiny_conn_t *conn, const uint8_t *frame) {
         return 0;
     }
     if (offset > conn->have) return 0;
-    memcpy(to, frame + 48, length);
+    memcpy(to, frame + 48, (size_t)length);
     conn->have = cci__max64(conn->have, offset + length);
     if (conn->have == cci__load64(frame + 40)) cci__tiny_advance(conn, sequence + 1);
     return 1;
@@ -21566,7 +21580,7 @@ static int cci__tiny_take_fragment(cci__tiny_conn_t *conn, const cci__tiny_buf_t
     if ((buf = cci__tiny_filling(conn, arrived)) == NULL) return cci__tiny_not_ready(conn, arrived);
     if (offset > conn->have) return 0;
     whole = (uint8_t *)buf->bytes;
-    memcpy(whole + 8 + offset, frame + 16, length);
+    memcpy(whole + 8 + offset, frame + 16, (size_t)length);
     conn->have = cci__max64(conn->have, offset + length);
     if (conn->have != cci__load32(frame + 12)) return 1;
     whole[0] = CCI__FRAME_MESSAGE;
@@ -22078,7 +22092,9 @@ CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
     *ns = ep->left == CCI__TINY_LATER ? UINT64_MAX : (uint64_t)(uint32_t)ep->left << CCI__TINY_TICK_SHIFT;
     for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
         cci__tiny_conn_t *conn = &ep->conn[i];
-        if ((conn->pending && !conn->is_held) || conn->ack || cci__tiny_completed(conn)) *ns = 0;
+        if ((conn->pending && !conn->is_held) || (conn->ack && conn->state == CCI__TINY_OPEN) ||
+            cci__tiny_completed(conn))
+            *ns = 0;
     }
     for (i = 0; i < CCI_TINY_RECEIVES && ep->event[i].buf;) i++;
     if (i < CCI_TINY_RECEIVES && cci__tiny_oldest(ep, NULL)) *ns = 0;
@@ -22153,7 +22169,7 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     conn->pub.max_send_size = ep->device.max_send_size;
     conn->pub.context = (void *)(uintptr_t)context;
     conn->request_length = data_len;
-    if (data_len > 0) memcpy(conn->op[0].u.message, data_ptr, data_len);
+    if (data_len > 0) memcpy(conn->op[0].u.message, data_ptr, (size_t)data_len);
     if (timeout && timeout->tv_sec < 100000) {
         conn->is_late = 1;
         conn->until = ep->now + (uint32_t)timeout->tv_sec * 15259u + cci__tiny_ticks((uint32_t)timeout->tv_usec);
@@ -22225,6 +22241,16 @@ static cci__tiny_op_t *cci__tiny_new_op(cci__tiny_conn_t *conn, int kind, const 
     return op;
 }
 
+/* Is it done, and all before it? What the peer has early may yet be dropped. */
+static int cci__tiny_is_complete(const cci__tiny_op_t *op) {
+    uint32_t i;
+    for (i = 0;; i++) {
+        const cci__tiny_op_t *earlier = cci__tiny_op_at(op->conn, i);
+        if (earlier->state == CCI__TINY_WAITS || earlier->state == CCI__TINY_UNDER_WAY) return 0;
+        if (earlier == op) return 1;
+    }
+}
+
 /* Starts the operation; with CCI_FLAG_BLOCKING it also waits for the end. */
 static int cci__tiny_start(cci__tiny_op_t *op) {
     cci__tiny_conn_t *conn = op->conn;
@@ -22234,7 +22260,7 @@ static int cci__tiny_start(cci__tiny_op_t *op) {
     if (!is_blocking) return CCI_SUCCESS;
     for (;;) {
         cci__tiny_work(ep);
-        if (op->state == CCI__TINY_DONE) break;
+        if (cci__tiny_is_complete(op)) break;
         cci__tiny_acknowledge(ep, 0);
         if (ep->link->wait) ep->link->wait(ep->handle, (uint64_t)(uint32_t)ep->left << CCI__TINY_TICK_SHIFT);
     }
@@ -22271,7 +22297,7 @@ CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t
                      int flags) {
     struct iovec data;
     data.iov_base = (void *)(uintptr_t)msg_ptr;
-    data.iov_len = msg_len;
+    data.iov_len = (size_t)msg_len;
     return cci_sendv(connection, &data, 1, context, flags);
 }
 
@@ -22345,6 +22371,10 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
     return CCI_SUCCESS;
 }
 
+static int cci__tiny_moves_one_way(int flags) {
+    return !(flags & CCI_FLAG_READ) != !(flags & CCI_FLAG_WRITE) && !(flags & ~CCI__TINY_FLAGS);
+}
+
 /* NULL: there is no such registration, or it is shorter. */
 static const cci__tiny_region_t *cci__tiny_registered_range(cci__tiny_t *ep, cci_rma_handle_t *handle, uint64_t offset,
                                                             uint64_t length) {
@@ -22360,11 +22390,10 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
     const cci__tiny_region_t *region;
     cci__tiny_op_t *op;
     if (!connection || !local_handle || !remote_handle || connection->attribute == CCI_CONN_ATTR_UU || data_len == 0 ||
-        !(flags & CCI_FLAG_READ) == !(flags & CCI_FLAG_WRITE) || (flags & ~CCI__TINY_FLAGS) ||
-        (!msg_ptr && msg_len > 0))
+        !cci__tiny_moves_one_way(flags) || (!msg_ptr && msg_len > 0))
         return CCI_EINVAL;
     region = cci__tiny_registered_range(conn->ep, local_handle, local_offset, data_len);
-    if (!region) return CCI_ERR_RMA_HANDLE;
+    if (!region || remote_offset > UINT64_MAX - data_len) return CCI_ERR_RMA_HANDLE;
     if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
     if (conn->state != CCI__TINY_OPEN) return CCI_ERR_DISCONNECTED;
     if (conn->count + 1 + has_message > CCI_TINY_SENDS) return CCI_ENOBUFS;
@@ -22382,7 +22411,7 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
         flags = (flags & ~CCI_FLAG_FENCE) | CCI__TINY_JOINED | (kind == CCI__FRAME_READ ? CCI_FLAG_FENCE : 0);
         op = cci__tiny_new_op(conn, CCI__FRAME_MESSAGE, context, flags);
         op->length = msg_len;
-        if (msg_len > 0) memcpy(op->u.message, msg_ptr, msg_len);
+        if (msg_len > 0) memcpy(op->u.message, msg_ptr, (size_t)msg_len);
     }
     return cci__tiny_start(op);
 }

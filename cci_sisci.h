@@ -10204,9 +10204,10 @@ static int cci__sisci_is_stalled(const cci__sisci_link *link) {
     return cci__sisci_stall_word(link) == link->out.acknowledged * 2 + 1;
 }
 
-/* The time for connecting is over, and no server was reached. */
+/* The time for connecting is over: was a server reached? */
 static void cci__sisci_tell_nobody(const cci__sisci_link *link, int is_name) {
     char text[CCI__SISCI_URI + 80];
+    if (link->state == CCI__SISCI_OPEN) return;
     snprintf(text, sizeof text, "sisci://%lu:%lu: %s there until the time for connecting was over",
              (unsigned long)link->peer.node, (unsigned long)link->join.service,
              is_name ? "no server of that name was" : "no endpoint was");
@@ -10234,7 +10235,7 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
         return;
     }
     if (conn->conn.state == CCI_CONN_CONNECTING) {
-        if (link->state != CCI__SISCI_OPEN) cci__sisci_tell_nobody(link, seek != NULL);
+        cci__sisci_tell_nobody(link, seek != NULL);
         cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
         if (link->state != CCI__SISCI_OPEN || conn->control_type == CCI__SISCI_REQUEST || conn->waits) {
             cci__sisci_close_conn(ep, conn);

@@ -30,7 +30,7 @@ static struct datagram {
     uint8_t bytes[CCI_TINY_MTU], from, to;
     uint32_t length;
 } queue[QUEUE];
-static uint32_t queued, bad, is_cut, is_full; /* per cent of datagrams that are changed; nothing passes; no room */
+static uint32_t queued, bad, lost, is_cut, is_full; /* per cent that are changed, and lost; nothing passes; no room */
 static uint32_t dead, sent_to[3];             /* sides that hear and say nothing, as bits; datagrams sent to each */
 static uint64_t clock_ns, random_state;
 static uint32_t probe_idle_s;
@@ -97,6 +97,7 @@ static int line_send(void *link, const cci_link_tx_t *tx, int count) {
         change(last, &length);
     }
     sent_to[tx->to->bytes[0]]++;
+    if (below(100) < lost) return 1;
     put(*(uint8_t *)link, tx->to->bytes[0], last, length);
     return 1;
 }
@@ -124,8 +125,16 @@ static int line_resolve(void *link, const char *address, cci_link_addr_t *to) {
     return CCI_SUCCESS;
 }
 
+/* A call that waits lets the others work. */
+static void line_wait(void *link, uint64_t timeout_ns) {
+    int i;
+    clock_ns += timeout_ns < MS / 4 ? timeout_ns : MS / 4;
+    for (i = 0; i < 3; i++)
+        if (i != *(uint8_t *)link) cci__tiny_work((cci__tiny_t *)(void *)side[i]);
+}
+
 static const cci_link_t line = {CCI_LINK_VERSION, line_open, line_close, line_send, line_receive, line_now, line_resolve,
-                                NULL,             NULL,      NULL,       NULL,      NULL,         NULL,     NULL,
+                                NULL,             NULL,      NULL,       line_wait, NULL,         NULL,     NULL,
                                 NULL,             NULL};
 
 /* ---- what tests do ------------------------------------------------------------------------------------------------------ */
@@ -142,7 +151,7 @@ static int setup(void **state) {
     int i;
     (void)state;
     hooks.random = chance;
-    queued = bad = is_cut = is_full = probe_idle_s = dead = 0;
+    queued = bad = lost = is_cut = is_full = probe_idle_s = dead = 0;
     memset(sent_to, 0, sizeof sent_to);
     clock_ns = 1000 * MS;
     random_state = 88172645463325252u;
@@ -618,20 +627,71 @@ static void test_a_link_without_room_is_tried_again(void **state) {
     assert_int_equal(taken, 50);
 }
 
+/* A packet that the link has refused has no number that an acknowledgement could name. */
+static void test_what_a_link_refuses_is_not_acknowledged(void **state) {
+    cci_connection_t *conn[2], *client = connect_sides(CCI_CONN_ATTR_RO, &conn[0]);
+    uint32_t sent[2] = {0, 0}, completed[2] = {0, 0}, received[2] = {0, 0}, i;
+    (void)state;
+    conn[1] = client;
+    is_full = 1;
+    lost = 10;
+    while (received[0] < 1000 || received[1] < 1000 || completed[0] < 1000 || completed[1] < 1000) {
+        for (i = 0; i < 2; i++) {
+            uint8_t bytes[150];
+            cci_event_t *event;
+            memset(bytes, 0, sizeof bytes);
+            memcpy(bytes, &sent[i], 4);
+            if (sent[i] < 1000 && cci_send(conn[i], bytes, sizeof bytes, NULL, 0) == CCI_SUCCESS) sent[i]++;
+            while (cci_get_event(side[i], &event) == CCI_SUCCESS) {
+                if (event->type == CCI_EVENT_RECV) {
+                    assert_memory_equal(event->recv.ptr, &received[i], 4);
+                    received[i]++;
+                } else {
+                    assert_int_equal(event->type, CCI_EVENT_SEND);
+                    assert_int_equal(event->send.status, CCI_SUCCESS);
+                    completed[i]++;
+                }
+                done(event);
+            }
+        }
+        clock_ns += MS / 4;
+    }
+}
+
+/* The message that comes with the end is not acknowledged any more: the program may sleep. */
+static void test_the_end_of_a_connection_lets_the_program_sleep(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    uint64_t ns = 0;
+    (void)state;
+    assert_null(next_event(1, 1000));
+    assert_int_equal(cci_send(client, "bye", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(client), CCI_SUCCESS);
+    expect_text(0, "bye");
+    done(expect(0, CCI_EVENT_DISCONNECT));
+    assert_null(next_event(0, 1000));
+    assert_int_equal(cci_next_deadline(side[0], &ns), CCI_SUCCESS);
+    assert_int_not_equal(ns, 0);
+    assert_int_equal(cci_disconnect(server), CCI_SUCCESS);
+    assert_null(next_event(0, 1000));
+    assert_int_equal(cci_next_deadline(side[0], &ns), CCI_SUCCESS);
+    assert_int_not_equal(ns, 0);
+}
+
 /* As many unreliable messages leave at once as there are slots, whatever the window. */
 static void test_unreliable_messages_do_not_wait(void **state) {
     cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_UU, &server);
-    uint32_t i;
+    uint32_t i, before;
     (void)state;
     (void)server;
     assert_null(next_event(1, 100));
+    before = sent_to[0];
     for (i = 0; i < 3 * CCI_TINY_SENDS; i++)
         assert_int_equal(cci_send(client, "out", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
-    assert_int_equal(queued, 3 * CCI_TINY_SENDS);
+    assert_int_equal(sent_to[0] - before, 3 * CCI_TINY_SENDS);
     is_full = 1;
     for (i = 0; i < CCI_TINY_SENDS; i++)
         assert_int_equal(cci_send(client, "out", 3, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
-    assert_int_equal(queued, 4 * CCI_TINY_SENDS);
+    assert_int_equal(sent_to[0] - before, 4 * CCI_TINY_SENDS);
 }
 
 /* ---- remote memory -------------------------------------------------------------------------------------------------------------- */
@@ -659,7 +719,8 @@ static void test_memory_is_written_and_read_and_guarded(void **state) {
     assert_int_equal(cci_rma(client, NULL, 0, from, 1, target, 0, 1000, NULL, CCI_FLAG_WRITE), CCI_ERR_RMA_HANDLE);
     assert_int_equal(cci_rma(client, "no", 2, from, 0, target, 1, 1000, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
     expect_sent(1, CCI_ERR_RMA_HANDLE);
-    assert_int_equal(cci_rma(client, NULL, 0, to, 0, target, UINT64_MAX, 2, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    assert_int_equal(cci_rma(client, NULL, 0, to, 0, target, UINT64_MAX, 2, NULL, CCI_FLAG_READ), CCI_ERR_RMA_HANDLE);
+    assert_int_equal(cci_rma(client, NULL, 0, to, 0, target, UINT64_MAX - 2, 2, NULL, CCI_FLAG_READ), CCI_SUCCESS);
     expect_sent(1, CCI_ERR_RMA_HANDLE);
     wrong = *target;
     wrong.stuff[0] ^= 1;
@@ -675,6 +736,25 @@ static void test_memory_is_written_and_read_and_guarded(void **state) {
 }
 
 /* ---- bytes of strangers ------------------------------------------------------------------------------------------------------------ */
+
+/* The message may be with the peer long before the write. */
+static void test_a_call_that_waits_waits_for_all_before_it(void **state) {
+    static uint8_t there[3000], here[3000];
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    cci_rma_handle_t *target, *from;
+    uint32_t i;
+    (void)state;
+    (void)server;
+    for (i = 0; i < sizeof here; i++) here[i] = (uint8_t)(i * 7);
+    assert_int_equal(cci_rma_register(side[0], there, sizeof there, CCI_FLAG_WRITE, &target), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(side[1], here, sizeof here, 0, &from), CCI_SUCCESS);
+    assert_int_equal(cci_rma(client, "done", 4, from, 0, target, 0, sizeof here, NULL, CCI_FLAG_WRITE | CCI_FLAG_BLOCKING),
+                     CCI_SUCCESS);
+    assert_memory_equal(there, here, sizeof here);
+    expect_text(0, "done");
+    assert_int_equal(cci_rma(client, NULL, 0, from, 0, target, UINT64_MAX, 2, NULL, CCI_FLAG_WRITE), CCI_ERR_RMA_HANDLE);
+    assert_null(next_event(1, 1000));
+}
 
 static void act(int i, cci_connection_t **connection, cci_rma_handle_t *handle) {
     cci_event_t *event;
@@ -782,8 +862,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_program_that_keeps_its_events_loses_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_receiver_that_stays_full_is_not_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_link_without_room_is_tried_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_a_link_refuses_is_not_acknowledged, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_end_of_a_connection_lets_the_program_sleep, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unreliable_messages_do_not_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory_is_written_and_read_and_guarded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_call_that_waits_waits_for_all_before_it, setup, teardown),
         cmocka_unit_test_setup_teardown(test_statistics_are_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_changed_packets_do_no_harm, setup, teardown),
     };
