@@ -19952,13 +19952,14 @@ static inline int cci__send_is_legal(const cci_connection_t *connection, int fla
            (CCI__LIKELY((flags & ~CCI_FLAG_SILENT) == 0) || cci__send_flags_are_legal(connection, flags));
 }
 
-static CCI__RARE int cci__send_refuse(const cci_connection_t *connection, int is_missing, int flags) {
+static CCI__RARE int cci__send_refuse(const cci_connection_t *connection, int flags) {
 #ifdef CCI_NO_WAKE
     if ((flags & ~CCI__SEND_FLAGS) == CCI_FLAG_WAKE) return CCI_ERR_NOT_IMPLEMENTED;
 #endif
     if (flags & ~CCI__SEND_FLAGS) return cci__flags_refuse("cci_send()", flags & ~CCI__SEND_FLAGS);
     return cci__refuse("cci_send()", connection == NULL ? "the connection is NULL"
-                                     : is_missing       ? "the message is NULL, and its length is not 0"
+                                     : cci__send_is_legal(connection, flags)
+                                         ? "the message is NULL, and its length is not 0"
                                      : connection->attribute == CCI_CONN_ATTR_UU_MC_RX
                                          ? "the connection only receives"
                                          : "NO_COPY together with SILENT is for RO connections");
@@ -19985,7 +19986,7 @@ CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t
     struct iovec piece;
     if (!cci__valid_connection("cci_send()", connection)) return CCI_EINVAL;
     if (connection == NULL || (msg_ptr == NULL && msg_len > 0) || !cci__send_is_legal(connection, flags))
-        return cci__send_refuse(connection, msg_ptr == NULL && msg_len > 0, flags);
+        return cci__send_refuse(connection, flags);
     piece.iov_base = cci__context_of(msg_ptr);
     piece.iov_len = msg_len;
     return cci__send_pieces(connection, &piece, 1, context, flags);
@@ -19996,9 +19997,9 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
     uint32_t i;
     if (!cci__valid_connection("cci_sendv()", connection)) return CCI_EINVAL;
     if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags))
-        return cci__send_refuse(connection, data == NULL && iovcnt > 0, flags);
+        return cci__send_refuse(connection, flags);
     for (i = 0; i < iovcnt; i++)
-        if (data[i].iov_base == NULL && data[i].iov_len > 0) return cci__send_refuse(connection, 1, flags);
+        if (data[i].iov_base == NULL && data[i].iov_len > 0) return cci__send_refuse(connection, flags);
     return cci__send_pieces(connection, data, iovcnt, context, flags);
 }
 
