@@ -20765,6 +20765,10 @@ static void cci__tiny_answer(cci__tiny_t *ep, const cci_link_addr_t *to, const u
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
+static int cci__tiny_is_pending(const cci__tiny_op_t *op) {
+    return op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY;
+}
+
 static int cci__tiny_is_read(const cci__tiny_op_t *op) {
     return CCI__TINY_MOVES && op->kind == CCI__FRAME_READ;
 }
@@ -20787,7 +20791,7 @@ static void cci__tiny_free_ops(cci__tiny_conn_t *conn) {
 }
 
 static void cci__tiny_finish(cci__tiny_op_t *op, int status) {
-    if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) return;
+    if (!cci__tiny_is_pending(op)) return;
     if (op->event.send.status == CCI_SUCCESS) op->event.send.status = (cci_status_t)status;
     op->state = CCI__TINY_DONE;
     if ((op->flags & CCI__TINY_SILENT) || (op->flags & (CCI_FLAG_SILENT | CCI_FLAG_BLOCKING)) == CCI_FLAG_SILENT)
@@ -20796,7 +20800,7 @@ static void cci__tiny_finish(cci__tiny_op_t *op, int status) {
 
 /* Cancels what the peer does not take: it takes a frame instead that means nothing. */
 static void cci__tiny_cancel(cci__tiny_op_t *op, int status) {
-    if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) return;
+    if (!cci__tiny_is_pending(op)) return;
     if (cci__tiny_is_read(op) || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
         if (cci__tiny_is_read(op)) cci__tiny_finish(op, status);
         return;
@@ -20908,10 +20912,12 @@ static void cci__tiny_output(cci__tiny_conn_t *conn) {
     for (i = 0; i < conn->count; i++) under_way += cci__tiny_op_at(conn, i)->state == CCI__TINY_UNDER_WAY;
     for (i = 0; i < conn->count && under_way < conn->limit; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
-        const int is_read = cci__tiny_is_read(op);
+        const uint32_t is_read = (uint32_t)cci__tiny_is_read(op);
         if (op->state == CCI__TINY_WAITS && (op->flags & CCI_FLAG_FENCE ? before : !is_read && reads)) break;
-        before += op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY;
-        reads += is_read && op->state <= CCI__TINY_UNDER_WAY;
+        if (cci__tiny_is_pending(op)) {
+            before++;
+            reads += is_read;
+        }
         if (op->state != CCI__TINY_WAITS) continue;
         if (conn->pause && (under_way > 0 || !cci__tiny_is_due(ep, conn->paused_until))) break;
         if (!cci__tiny_send_op(conn, op)) {
@@ -20962,7 +20968,7 @@ static void cci__tiny_finish_all(cci__tiny_conn_t *conn, int status) {
     int gap = 0;
     for (i = 0; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
-        int waits = op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY;
+        int waits = cci__tiny_is_pending(op);
         gap &= ordered || (CCI__TINY_MOVES && (op->flags & CCI__TINY_JOINED) != 0);
         if (gap && op->state == CCI__TINY_DONE && !cci__tiny_is_read(op) && op->event.send.status == CCI_SUCCESS)
             op->event.send.status = (cci_status_t)status;
@@ -21019,12 +21025,14 @@ static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
         cci__tiny_break(conn, CCI_ETIMEDOUT);
         return;
     }
-    for (i = 0; conn->pub.attribute == CCI_CONN_ATTR_RU && i < conn->count; i++) {
-        const cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
-        if ((op->tries == 0 || op->is_refused) && !cci__tiny_before(conn->ep->now, op->began + conn->timeout))
-            cci__tiny_cancel_both(conn, i, CCI_ERR_RNR);
+    if (conn->pub.attribute == CCI_CONN_ATTR_RU) {
+        for (i = 0; i < conn->count; i++) {
+            const cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
+            if ((op->tries == 0 || op->is_refused) && !cci__tiny_before(conn->ep->now, op->began + conn->timeout))
+                cci__tiny_cancel_both(conn, i, CCI_ERR_RNR);
+        }
+        return;
     }
-    if (conn->pub.attribute == CCI_CONN_ATTR_RU) return;
     cci__tiny_cancel(oldest, CCI_ERR_RNR);
     for (i = 1; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
@@ -21123,7 +21131,7 @@ static void cci__tiny_open_timers(cci__tiny_conn_t *conn) {
         const cci__tiny_op_t *op = cci__tiny_op_at(conn, 0);
         uint32_t since = cci__tiny_before(op->began, conn->taken) ? conn->taken : op->began;
         /* A peer that refuses may have taken the last try: its answer is waited for, as long again at most. */
-        if ((op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY) &&
+        if (cci__tiny_is_pending(op) &&
             cci__tiny_is_due(ep, since + (conn->timeout << (conn->is_refused && !op->is_refused))))
             cci__tiny_time_out(conn);
     }
@@ -21226,7 +21234,7 @@ static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
     for (i = 0; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
         if (op->kind != CCI__FRAME_READ || op->tries == 0 || op->u.rma.chunk != cci__load32(frame + 4)) continue;
-        if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
+        if (!cci__tiny_is_pending(op)) continue;
         if (frame[0] == CCI__FRAME_DENIED) {
             cci__tiny_cancel_both(conn, i, CCI_ERR_RMA_HANDLE);
         } else if (cci__load32(frame + 8) == 0 && bytes > 0 && bytes <= op->u.rma.total - op->u.rma.done) {
@@ -21390,7 +21398,7 @@ static int cci__tiny_on_ack(cci__tiny_conn_t *conn, const uint8_t *ack) {
         const uint32_t below = largest - op->number;
         const int is_done = is_reliable && cci__tiny_before(op->sequence, expected);
         if (op->tries == 0 || cci__tiny_is_read(op)) continue;
-        if (op->state != CCI__TINY_WAITS && op->state != CCI__TINY_UNDER_WAY) continue;
+        if (!cci__tiny_is_pending(op)) continue;
         if (is_done || ((int32_t)below >= 0 && cci__tiny_names(ack, below))) {
             cci__tiny_progress(conn, op, below == 0 && op->tries == 1);
 #ifndef CCI_NO_RMA
@@ -21982,7 +21990,7 @@ static cci__tiny_op_t *cci__tiny_completed(cci__tiny_conn_t *conn) {
     uint32_t i;
     for (i = 0; i < conn->count; i++) {
         cci__tiny_op_t *op = cci__tiny_op_at(conn, i);
-        if (op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY) return NULL;
+        if (cci__tiny_is_pending(op)) return NULL;
         if (op->state == CCI__TINY_DONE && !(op->flags & CCI_FLAG_BLOCKING)) return op;
     }
     return NULL;
@@ -22247,7 +22255,7 @@ static int cci__tiny_is_complete(const cci__tiny_op_t *op) {
     uint32_t i;
     for (i = 0;; i++) {
         const cci__tiny_op_t *earlier = cci__tiny_op_at(op->conn, i);
-        if (earlier->state == CCI__TINY_WAITS || earlier->state == CCI__TINY_UNDER_WAY) return 0;
+        if (cci__tiny_is_pending(earlier)) return 0;
         if (earlier == op) return 1;
     }
 }
