@@ -308,6 +308,22 @@
  *                       CCI_OPT_ENDPT_SEND_FD get CCI_ERR_NOT_IMPLEMENTED. CCI_SMALL implies it.
  * CCI_NO_NAMES          no services by name (see cci_create_endpoint_at()): a name is CCI_EINVAL, and who asks for one
  *                       is not heard. For cci_udp.h and links of one's own. CCI_SMALL and CCI_TINY imply it.
+ *   The next six are for links of one's own, with CCI_SMALL or the full profile. Peers need not do without the same.
+ * CCI_NO_SEAL           no sealed packets, 2.1 KB of code less: cci_setup() with `seal` returns
+ *                       CCI_ERR_NOT_IMPLEMENTED, and what peers seal is dropped. CCI_TINY implies it.
+ * CCI_NO_MULTICAST      no groups, 0.4 KB of code less: cci_connect() for one returns CCI_ERR_NOT_IMPLEMENTED. CCI_TINY
+ *                       implies it.
+ * CCI_NO_MIGRATION      peers whose address changes are not followed, 0.8 KB of code less: what they send is taken, and
+ *                       answers go to where they were, until somebody's time-out. CCI_TINY implies it.
+ * CCI_NO_SERVER         endpoints refuse all clients (CCI_ECONNREFUSED), 2.6 KB of code less, 1 KB with CCI_TINY. A
+ *                       client whose packets are sealed can't be told, and gets CCI_ETIMEDOUT.
+ * CCI_NO_CLIENT         cci_connect() returns CCI_ERR_NOT_IMPLEMENTED, but for groups: 1.7 KB of code less, 0.7 KB with
+ *                       CCI_TINY. With CCI_TINY both may be left out: then there are no handshakes, and
+ *                       cci_tiny_open() opens a connection that both programs know of.
+ * CCI_NO_DEVICES        no configuration, no transports and no list of devices: cci_get_devices() gives an empty one,
+ *                       cci_create_endpoint() returns CCI_ENODEV, and cci_create_endpoint_on_link() alone makes
+ *                       endpoints. 3.5 KB of code less in a program that calls cci_init(). CCI_SMALL and CCI_TINY imply
+ *                       it.
  * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 4 KB
  *                       of code less. Links can ask for "fixed" alone, and need not.
  * CCI_NO_ECN            no Explicit Congestion Notification. CCI_NO_CONGESTION and CCI_SMALL imply it.
@@ -364,9 +380,6 @@
  *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
  *     CCI_TINY_REGISTRATIONS    2   40 for each
  *     CCI_TINY_ENDPOINTS        1   all of the above for each
- * CCI_NO_SERVER         with CCI_TINY: endpoints refuse all clients, 1 KB of code less.
- * CCI_NO_CLIENT         with CCI_TINY: cci_connect() returns CCI_ERR_NOT_IMPLEMENTED, 0.7 KB of code less. Without
- *                       both there are no handshakes: cci_tiny_open() opens a connection that both programs know of.
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -425,6 +438,9 @@
 #endif
 #ifndef CCI_NO_ECN
 #define CCI_NO_ECN
+#endif
+#ifndef CCI_NO_DEVICES
+#define CCI_NO_DEVICES
 #endif
 #ifndef CCI_MEMORY_BYTES
 #define CCI_MEMORY_BYTES 65536u /* the counts rule */
@@ -511,8 +527,8 @@
     CCI_TINY_CONNECTIONS > 100 || CCI_TINY_REGISTRATIONS < 1 || CCI_TINY_ENDPOINTS < 1
 #error "CCI_TINY: _SENDS (up to 100) and _RECEIVES are 2 at least, all others 1, _CONNECTIONS 100 at most"
 #endif
-#elif defined(CCI_NO_SERVER) || defined(CCI_NO_CLIENT)
-#error "CCI_NO_SERVER and CCI_NO_CLIENT are for CCI_TINY"
+#elif defined(CCI_NO_SERVER) && defined(CCI_NO_CLIENT)
+#error "CCI_NO_SERVER and CCI_NO_CLIENT together leave nobody who connects: only CCI_TINY can do with both"
 #endif
 
 #define CCI_VERSION_MAJOR 0
@@ -1255,8 +1271,9 @@ typedef struct cci_setup_hooks {
 
 /* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
  * cci_init() or cci_create_endpoint_on_link(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook
- * or has another tag_size than it may. Transports: as cci_register_transport(). The hooks and transports must not call
- * functions that make or list devices or endpoints. */
+ * or has another tag_size than it may. CCI_ERR_NOT_IMPLEMENTED: there is `seal`, and CCI_NO_SEAL or CCI_TINY leave that
+ * out. Transports: as cci_register_transport(). The hooks and transports must not call functions that make or list
+ * devices or endpoints. */
 CCI_API int cci_setup(const cci_setup_t *setup);
 
 /* Adds a transport (before or after cci_init(); its devices appear with the next cci_get_devices()), or takes it away
@@ -1668,9 +1685,14 @@ CCI_API int cci_tiny_open(cci_endpoint_t *endpoint, const cci_tiny_peer_t *peer,
 #else
 #define CCI_CORE_IMPLEMENTATION
 #endif
-#if (defined(CCI_SMALL) || defined(CCI_TINY)) &&                                                                       \
-    (defined(CCI_HAVE_UDP) || defined(CCI_HAVE_VERBS) || defined(CCI_HAVE_SISCI))
+#if defined(CCI_HAVE_UDP) || defined(CCI_HAVE_VERBS) || defined(CCI_HAVE_SISCI)
+#if defined(CCI_SMALL) || defined(CCI_TINY)
 #error "CCI_SMALL and CCI_TINY are for links of the program: a transport of another header needs the full profile"
+#elif defined(CCI_NO_SERVER) || defined(CCI_NO_CLIENT)
+#error "CCI_NO_SERVER and CCI_NO_CLIENT are for links of the program: a transport of another header needs both sides"
+#elif defined(CCI_NO_SEAL) || defined(CCI_NO_MULTICAST) || defined(CCI_NO_MIGRATION) || defined(CCI_NO_DEVICES)
+#error "CCI_NO_SEAL, _MULTICAST, _MIGRATION and _DEVICES are for links of the program, not for transports of headers"
+#endif
 #endif
 #if (defined(CCI_HAVE_UDP) && !defined(CCI_UDP_IMPLEMENTED)) ||                                                        \
     (defined(CCI_HAVE_VERBS) && !defined(CCI_VERBS_IMPLEMENTED)) ||                                                    \
@@ -1766,6 +1788,38 @@ extern "C" {
 #define CCI__UNLIKELY(x) (x)
 #define CCI__RARE
 #define CCI__HOT_PATH
+#endif
+
+/* What the macros of >>config leave in: 1. What they leave out, 0, is compiled, but nothing calls it. */
+#ifdef CCI_NO_SERVER
+#define CCI__SERVES 0
+#else
+#define CCI__SERVES 1
+#endif
+#ifdef CCI_NO_CLIENT
+#define CCI__CONNECTS 0
+#else
+#define CCI__CONNECTS 1
+#endif
+#ifdef CCI_NO_SEAL
+#define CCI__SEALS 0
+#else
+#define CCI__SEALS 1
+#endif
+#ifdef CCI_NO_MULTICAST
+#define CCI__MULTICASTS 0
+#else
+#define CCI__MULTICASTS 1
+#endif
+#ifdef CCI_NO_MIGRATION
+#define CCI__MIGRATES 0
+#else
+#define CCI__MIGRATES 1
+#endif
+#ifdef CCI_NO_DEVICES
+#define CCI__LISTS_DEVICES 0
+#else
+#define CCI__LISTS_DEVICES 1
 #endif
 
 /* Names a loop, so that the proofs in tests/ can say what stays true in it. */
@@ -4219,7 +4273,7 @@ CCI__UNUSED static inline cci_conn_peer_t *cci_conn_peer_of(const cci_conn_t *co
 
 /* The program's key of a connection, NULL if its packets are not sealed. */
 CCI__UNUSED static inline void *cci_conn_key(const cci_conn_table_t *table, const cci_conn_t *conn) {
-    return table->seal ? cci_conn_peer_of(conn)->key : NULL;
+    return CCI__SEALS && table->seal ? cci_conn_peer_of(conn)->key : NULL;
 }
 
 /* The network of an address; 0 if there is none. */
@@ -4286,7 +4340,7 @@ CCI_API void cci_conn_end(cci_conn_table_t *table, cci_conn_t *conn, uint64_t no
     cci__conn_count(table, conn, -((conn->flags & CCI__CONN_COUNTED) != 0),
                     -((conn->flags & CCI__CONN_UNDECIDED) != 0));
     table->unproven -= conn->unproven;
-    if (table->seal) cci_conn_peer_of(conn)->key = NULL;
+    if (CCI__SEALS && table->seal) cci_conn_peer_of(conn)->key = NULL;
     cci_conn_close(table, conn);
 }
 
@@ -4352,7 +4406,7 @@ CCI_API uint64_t cci_conn_named_port(const char *service, const char *name_text,
     cci_conn_name_t name;
     port[0] = '\0';
     if (!name_text || name_text - service != 6 || cci_conn_hash_name(name_text, &name) != CCI_SUCCESS) return 0;
-    memcpy(port, service, 5);
+    memcpy(port, name_text - 6, 5); /* `service`: what the compiler knows of its length would make it warn */
     port[5] = '\0';
     return name.id;
 }
@@ -4534,7 +4588,7 @@ CCI_API cci_conn_got_t cci_conn_unseal(const cci_conn_table_t *table, const cci_
     uint8_t nonce[CCI_SEAL_NONCE_LEN];
     if ((bytes[3] & CCI__HEADER_SEALED) != (key ? CCI__HEADER_SEALED : 0))
         return CCI_CONN_GOT_MISMATCH; /* above all, one that claims not to be sealed */
-    if (!key) return CCI_CONN_GOT_SOUND;
+    if (!CCI__SEALS || !key) return CCI_CONN_GOT_SOUND;
     if (number >= CCI__SEAL_NUMBERS) return CCI_CONN_GOT_NOTHING;
     cci_conn_write_nonce(nonce, peer_token, conn->token, number, bytes[1], conn->is_client);
     return cci_conn_open_sealed(table, key, nonce, bytes, length);
@@ -4610,7 +4664,7 @@ static cci_conn_got_t cci__conn_input_again(cci_conn_table_t *table, cci_conn_pa
 
 static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_packet_t *in) {
     const cci_conn_header_t *header = &in->header;
-    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
+    int sealed = CCI__SEALS && (header->flags & CCI__HEADER_SEALED);
     uint32_t tag_size = sealed ? table->seal->tag_size : 0;
     if (in->length < tag_size || !cci_conn_parse_request(in->bytes, in->length - tag_size, &in->request))
         return CCI_CONN_GOT_NOTHING;
@@ -4622,7 +4676,7 @@ static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_
     }
 #endif
     in->conn = cci_conn_find_request(table, in->from, header->index, header->token);
-    if (CCI__UNLIKELY(table->seal != NULL) &&
+    if (CCI__UNLIKELY(CCI__SEALS && table->seal) &&
         (in->conn ? (cci_conn_peer_of(in->conn)->key != NULL) != sealed : !sealed && !table->seal->plain_allowed))
         return CCI_CONN_GOT_MISMATCH;
     if (in->conn) return cci__conn_input_again(table, in);
@@ -4631,6 +4685,12 @@ static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_
     in->is_proven = (uint8_t)cci__conn_is_proven(table, in);
     if (in->is_proven || (!sealed && table->unproven < table->unproven_most)) return CCI_CONN_GOT_REQUEST;
     in->answer = CCI__PKT_COOKIE;
+    return CCI_CONN_GOT_NOTHING;
+}
+
+/* Every request is refused where there is no server. */
+static cci_conn_got_t cci__conn_no_server(cci_conn_packet_t *in) {
+    if (cci_conn_parse_request(in->bytes, in->length, &in->request)) in->answer = CCI__PKT_REJECT;
     return CCI_CONN_GOT_NOTHING;
 }
 
@@ -4676,7 +4736,7 @@ static cci_conn_got_t cci__conn_accepted(cci_conn_table_t *table, cci_conn_packe
 
 static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
-    uint32_t tag_size = in->header.flags & CCI__HEADER_SEALED ? table->seal->tag_size : 0, at;
+    uint32_t tag_size = CCI__SEALS && (in->header.flags & CCI__HEADER_SEALED) ? table->seal->tag_size : 0, at;
     cci_conn_accept_t accept;
     cci_conn_got_t got;
     if (!conn) {
@@ -4698,8 +4758,8 @@ static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_p
 
 /* What a sound packet of the peer's means for the handshake: it has the server's token or the client's confirmation. */
 CCI_API cci_conn_got_t cci_conn_hears(cci_conn_t *conn) {
-    if (conn->state == CCI_CONN_ACCEPTED) return CCI_CONN_GOT_CONFIRM;
-    if (!conn->step.confirming) return CCI_CONN_GOT_NOTHING;
+    if (CCI__SERVES && conn->state == CCI_CONN_ACCEPTED) return CCI_CONN_GOT_CONFIRM;
+    if (!CCI__CONNECTS || !conn->step.confirming) return CCI_CONN_GOT_NOTHING;
     conn->step.confirming = conn->tries = 0;
     return CCI_CONN_GOT_CONFIRMED;
 }
@@ -4760,14 +4820,14 @@ CCI_API cci_conn_got_t cci_conn_input(cci_conn_table_t *table, cci_conn_packet_t
     in->answer = in->is_proven = 0;
     in->conn = in->header.type == CCI__PKT_REQUEST ? NULL : cci_conn_find(table, in->header.index, in->header.token);
     switch (in->header.type) {
-    case CCI__PKT_REQUEST: return cci__conn_input_request(table, in);
+    case CCI__PKT_REQUEST: return CCI__SERVES ? cci__conn_input_request(table, in) : cci__conn_no_server(in);
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
 #ifndef CCI_NO_NAMES
     case CCI__PKT_NOT_HERE:
 #endif
-    case CCI__PKT_BUSY: return cci__conn_input_answer(table, in);
-    case CCI__PKT_ACCEPT: return cci__conn_input_accept(table, in);
+    case CCI__PKT_BUSY: return CCI__CONNECTS ? cci__conn_input_answer(table, in) : CCI_CONN_GOT_UNMATCHED;
+    case CCI__PKT_ACCEPT: return CCI__CONNECTS ? cci__conn_input_accept(table, in) : CCI_CONN_GOT_UNMATCHED;
     case CCI__PKT_CONFIRM:
     case CCI__PKT_CONFIRMED:
     case CCI__PKT_DATA: return cci__conn_input_open(table, in);
@@ -4800,8 +4860,8 @@ CCI_API cci_conn_got_t cci_conn_request_key(const cci_conn_table_t *table, const
 
 /* A server's connection, which was opened for it, takes a request. */
 CCI_API void cci_conn_begin_request(cci_conn_table_t *table, cci_conn_t *conn, const cci_conn_packet_t *in, void *key) {
-    if (table->seal) cci_conn_peer_of(conn)->key = key;
-    if (key) cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__SEALED_REQUEST);
+    if (CCI__SEALS && table->seal) cci_conn_peer_of(conn)->key = key;
+    if (CCI__SEALS && key) cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__SEALED_REQUEST);
     conn->state = CCI_CONN_REQUESTED;
     conn->peer = *in->from;
     conn->peer_index = in->header.index;
@@ -4979,6 +5039,7 @@ CCI_API int cci_conn_is_reply(uint8_t type) {
 #ifndef CCI_NO_NAMES
     if (type == CCI__PKT_NOT_HERE) return 1;
 #endif
+    if (!CCI__SERVES && type == CCI__PKT_REJECT) return 1;
     return type == CCI__PKT_COOKIE || type == CCI__PKT_BUSY || type == CCI__PKT_RESET || type == CCI__PKT_CLOSED;
 }
 
@@ -4997,7 +5058,7 @@ CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_
         return size;
     }
     cci_conn_write_header(bytes, type, 0, header->peer_index, header->token, header->index, header->number);
-    if (table->seal && in->length >= size + CCI__SECRET_SIZE) { /* perhaps it was sealed */
+    if (CCI__SEALS && table->seal && in->length >= size + CCI__SECRET_SIZE) { /* perhaps it was sealed */
         cci__store64(bytes + size, cci_conn_reset_secret(table, header->index, header->token));
         size += CCI__SECRET_SIZE;
     }
@@ -5120,7 +5181,7 @@ CCI_API int cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_c
     if (frame[0] == CCI__FRAME_CHALLENGE) {
         path->response = bits;
         path->owes_response = 1;
-    } else if (path->challenge && path->challenge == bits) {
+    } else if (CCI__MIGRATES && path->challenge && path->challenge == bits) {
         path->challenge = 0;
         path->left = conn->peer;
         path->left_ns = now_ns;
@@ -11600,7 +11661,7 @@ CCI__UNUSED static void cci__event_set_keepalive(cci_evq_event_t *event, cci_con
 /* A group's datagrams reach the connection from now on; a status. */
 CCI__UNUSED static int cci__endpoint_join(cci__endpoint_t *ep, cci_conn_t *conn) {
     int status;
-    if (conn->pub.attribute != CCI_CONN_ATTR_UU_MC_RX) return CCI_SUCCESS;
+    if (!CCI__MULTICASTS || conn->pub.attribute != CCI_CONN_ATTR_UU_MC_RX) return CCI_SUCCESS;
     if (ep->group_count == CCI__GROUPS) return CCI_ENOBUFS;
     status = ep->link->group(ep->handle, &conn->peer, 1);
     if (status == CCI_SUCCESS) ep->groups[ep->group_count++] = conn;
@@ -11609,7 +11670,7 @@ CCI__UNUSED static int cci__endpoint_join(cci__endpoint_t *ep, cci_conn_t *conn)
 
 static void cci__endpoint_leave(cci__endpoint_t *ep, const cci_conn_t *conn) {
     uint32_t i;
-    for (i = 0; i < ep->group_count; i++) {
+    for (i = 0; CCI__MULTICASTS && i < ep->group_count; i++) {
         if (ep->groups[i] != conn) continue;
         (void)ep->link->group(ep->handle, &conn->peer, 0);
         ep->groups[i--] = ep->groups[--ep->group_count];
@@ -11696,7 +11757,8 @@ CCI__UNUSED static int cci__endpoint_connect(cci_endpoint_base_t *base, const ch
     cci_conn_seek_t seek;
 #endif
     (void)flags;
-    if (!ep->link->resolve) return CCI_ERR_NOT_IMPLEMENTED;
+    if (!ep->link->resolve || !(attribute > CCI_CONN_ATTR_UU ? CCI__MULTICASTS : CCI__CONNECTS))
+        return CCI_ERR_NOT_IMPLEMENTED;
     memset(&call, 0, sizeof call);
     call.address = address;
     call.data = data;
@@ -12165,6 +12227,8 @@ typedef struct cci__dconn {
     } in;
 } cci__dconn_t;
 
+#define CCI__KEY(conn) (CCI__SEALS ? (conn)->peer.key : NULL) /* the program's, NULL: packets are not sealed */
+
 typedef char cci__dconn_peer_is_second[offsetof(cci__dconn_t, peer) == sizeof(cci_conn_t) ? 1 : -1];
 
 /* The user's flags of cci_conn_t. */
@@ -12500,7 +12564,7 @@ static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
 #else
     wire[3] |= ep->header_flags; /* a REQUEST may have another */
 #endif
-    if (conn && conn->peer.key && !cci_conn_seal(&ep->base.conns, &conn->conn, number, wire, &length)) return 0;
+    if (conn && CCI__KEY(conn) && !cci_conn_seal(&ep->base.conns, &conn->conn, number, wire, &length)) return 0;
     if (ep->header_flags & CCI__HEADER_CRC) {
         cci__store32(wire + length, cci__dgram_crc(ep, wire, length));
         length += CCI__CRC_SIZE;
@@ -12590,9 +12654,9 @@ static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, 
 
 static void cci__dgram_commit_data_to(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to) {
     cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
-    if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX)
-        cci_conn_write_header(packet->head, CCI__PKT_GROUP, 0, conn->peer.key ? (uint32_t)(packet->number >> 32) : 0,
-                              conn->peer.key ? conn->conn.token : 0, conn->conn.index, (uint32_t)packet->number);
+    if (CCI__MULTICASTS && conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX)
+        cci_conn_write_header(packet->head, CCI__PKT_GROUP, 0, CCI__KEY(conn) ? (uint32_t)(packet->number >> 32) : 0,
+                              CCI__KEY(conn) ? conn->conn.token : 0, conn->conn.index, (uint32_t)packet->number);
     else
         cci_conn_write_header(packet->head, CCI__PKT_DATA, 0, conn->conn.peer_index, conn->conn.peer_token,
                               conn->conn.index, (uint32_t)packet->number);
@@ -12622,7 +12686,7 @@ static uint8_t *cci__dgram_path_frame(cci__dgram_t *ep, cci__hot_t *hot) {
 
 /* When the challenge is to be repeated. */
 static uint64_t cci__path_deadline(const cci__dgram_t *ep, const cci_conn_path_t *path) {
-    return path ? cci_conn_path_deadline(path, CCI__PATH_PACKET + ep->overhead) : CCI__NEVER;
+    return CCI__MIGRATES && path ? cci_conn_path_deadline(path, CCI__PATH_PACKET + ep->overhead) : CCI__NEVER;
 }
 
 static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
@@ -12800,8 +12864,9 @@ static CCI__RARE void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn,
 /* Where a packet of the peer has come from: has it moved, or stayed? */
 static inline void cci__dgram_came_from(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_rx_t *rx,
                                         const uint8_t *bytes, uint32_t length, int outcome) {
-    int stayed = memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) == 0;
-    if (CCI__LIKELY(stayed && !conn->hot->path) || outcome == CCI_REL_UNSOUND || cci_conn_path_probes(bytes, length))
+    int stayed = !CCI__MIGRATES || memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) == 0;
+    if (CCI__LIKELY(stayed && !conn->hot->path) || !CCI__MIGRATES || outcome == CCI_REL_UNSOUND ||
+        cci_conn_path_probes(bytes, length))
         return;
     if (!stayed)
         cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
@@ -13191,7 +13256,7 @@ static void cci__hot_begin(cci__dgram_t *ep, cci__hot_t *hot, cci__dconn_t *conn
     hot->rel.timeout_us = hot->rel.reliable ? conn->conn.send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
     hot->rel.progress_ns = ep->base.now_ns;
     hot->rel.message_max = (uint16_t)cci__min32(conn->conn.pub.max_send_size, UINT16_MAX);
-    hot->rel.once = conn->peer.key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
+    hot->rel.once = CCI__KEY(conn) && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
 }
 
 /* From now on the peer is asked for a sign of life when it has been silent for long. */
@@ -13511,7 +13576,7 @@ static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 }
 
 static void cci__dgram_forget(const cci__dgram_t *ep, void *key) {
-    if (key && ep->seal->forget) ep->seal->forget(ep->seal->user, key);
+    if (CCI__SEALS && key && ep->seal->forget) ep->seal->forget(ep->seal->user, key);
 }
 
 /* Takes the hot state from a connection on which nothing is pending. */
@@ -14049,7 +14114,7 @@ static void cci__dgram_on_broken(void *user, int status) {
 #ifndef CCI_SMALL
 /* Bytes of a path's largest packet, with what is added. */
 static uint32_t cci__dgram_path_mtu(const cci__dgram_t *ep, const cci__dconn_t *conn, uint32_t mtu) {
-    return mtu + (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (conn->peer.key ? ep->seal->tag_size : 0);
+    return mtu + (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (CCI__KEY(conn) ? ep->seal->tag_size : 0);
 }
 
 /* A reliable connection's peer is silent, or was heard. */
@@ -14169,7 +14234,7 @@ static void cci__dgram_tell_answer(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t
 }
 
 static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
-    if ((type == CCI__PKT_ACCEPT || type == CCI__PKT_REJECT) && (conn->conn.flags & CCI__CONN_ANSWERS))
+    if (CCI__SERVES && (type == CCI__PKT_ACCEPT || type == CCI__PKT_REJECT) && (conn->conn.flags & CCI__CONN_ANSWERS))
         cci__dgram_tell_answer(ep, conn, type);
     else
         cci__dgram_tell_at(ep, conn, type, &conn->conn.peer);
@@ -14210,7 +14275,7 @@ static void cci__dgram_ask_around(cci__dgram_t *ep, cci__dconn_t *conn, int is_s
 /* Sends what cci_conn_input() wants to be sent. */
 static void cci__dgram_answer(cci__dgram_t *ep, const cci_conn_packet_t *in) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)in->conn;
-    if (in->answer == CCI__PKT_REQUEST)
+    if (CCI__CONNECTS && in->answer == CCI__PKT_REQUEST)
         cci__dgram_send_request(ep, conn);
     else if (in->answer == CCI__PKT_CLOSED ||
              (in->answer == CCI__PKT_CONFIRMED && cci__dgram_has_path(ep, conn, in->from)))
@@ -14240,7 +14305,7 @@ static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *co
     uint32_t at = ep->collecting_next++ % most;
     cci__dconn_t *other =
         (cci__dconn_t *)(void *)cci_conn_find(&ep->base.conns, ep->collecting[at].index, ep->collecting[at].token);
-    if (other && other->conn.state == CCI_CONN_COLLECTING) cci__dgram_forget_request(ep, other);
+    if (CCI__SERVES && other && other->conn.state == CCI_CONN_COLLECTING) cci__dgram_forget_request(ep, other);
     ep->collecting[at].index = conn->conn.index;
     ep->collecting[at].token = conn->conn.token;
 }
@@ -14407,7 +14472,7 @@ static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn
 
 /* A request of a client that is new. */
 static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_packet_t *in) {
-    const char *refusal = cci__dgram_refusal(ep, in);
+    const char *refusal = CCI__SERVES ? cci__dgram_refusal(ep, in) : "there is no server";
     void *key = NULL;
     cci_evq_event_t *event;
     cci__dconn_t *conn;
@@ -14415,7 +14480,7 @@ static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_packet_t *in
         cci__dgram_send_busy(ep, in, refusal);
         return;
     }
-    if ((in->header.flags & CCI__HEADER_SEALED) &&
+    if (CCI__SEALS && (in->header.flags & CCI__HEADER_SEALED) &&
         !cci__dgram_is_sound(ep, cci_conn_request_key(&ep->base.conns, in, (cci_endpoint_t *)&ep->base.api.pub, &key)))
         return;
     event = cci__endpoint_event(&ep->base);
@@ -14435,7 +14500,7 @@ static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_packet_t *in
 /* A piece of the server's data. Without memory for it, it is as good as lost: the request is repeated. */
 static cci_conn_got_t cci__dgram_collect_answer(cci__dgram_t *ep, cci_conn_packet_t *in) {
     cci_conn_pending_t *pending = ((cci__dconn_t *)(void *)in->conn)->in.request;
-    if (in->request.data_len > CCI__DGRAM_REQUEST) return CCI_CONN_GOT_NOTHING;
+    if (!CCI__CONNECTS || in->request.data_len > CCI__DGRAM_REQUEST) return CCI_CONN_GOT_NOTHING;
     if (!pending->answer) {
         pending->answer = (cci_conn_answer_t *)cci_alloc(CCI__DGRAM_ANSWER);
         if (!pending->answer) return CCI_CONN_GOT_NOTHING;
@@ -14446,7 +14511,7 @@ static cci_conn_got_t cci__dgram_collect_answer(cci__dgram_t *ep, cci_conn_packe
 
 /* The peer has left (CCI_SUCCESS), or does not know the connection. */
 static void cci__dgram_left(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    if (conn->conn.state == CCI_CONN_ACCEPTED)
+    if (CCI__SERVES && conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
     else
         cci__dgram_break(ep, conn, status);
@@ -14459,9 +14524,14 @@ static void cci__dgram_got(cci__dgram_t *ep, cci__dconn_t *conn, cci_conn_got_t 
         ep->unmatched++;
         CCI__STATS(ep->packets_unmatched++);
         break;
-    case CCI_CONN_GOT_ACCEPT: cci__dgram_connected(ep, conn, CCI_SUCCESS); break;
-    case CCI_CONN_GOT_REJECT: cci__dgram_connected(ep, conn, CCI_ECONNREFUSED); break;
-    case CCI_CONN_GOT_CONFIRM: cci__dgram_accepted(ep, conn, CCI_SUCCESS); break;
+    case CCI_CONN_GOT_ACCEPT:
+    case CCI_CONN_GOT_REJECT:
+        if (CCI__CONNECTS)
+            cci__dgram_connected(ep, conn, got == CCI_CONN_GOT_ACCEPT ? (int)CCI_SUCCESS : (int)CCI_ECONNREFUSED);
+        break;
+    case CCI_CONN_GOT_CONFIRM:
+        if (CCI__SERVES) cci__dgram_accepted(ep, conn, CCI_SUCCESS);
+        break;
     case CCI_CONN_GOT_CONFIRMED: cci__dgram_begin_keepalive(&ep->base, &conn->conn); break;
     case CCI_CONN_GOT_CLOSE: cci__dgram_left(ep, conn, CCI_SUCCESS); break;
     case CCI_CONN_GOT_RESET: cci__dgram_left(ep, conn, CCI_ERR_DISCONNECTED); break;
@@ -14520,14 +14590,14 @@ static void cci__dgram_tally_packet(cci__dgram_t *ep, const cci__dconn_t *conn, 
     cci__tally_t *tally = cci__dgram_tally(ep, conn);
     tally->packets_received++;
     tally->packet_bytes_received +=
-        length + (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (conn->peer.key ? ep->seal->tag_size : 0);
+        length + (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (CCI__KEY(conn) ? ep->seal->tag_size : 0);
 }
 #endif
 
 /* What few endpoints do with a packet of a connection that has come. 0: it is not the peer's. */
 static CCI__RARE int cci__dgram_open(cci__dgram_t *ep, const cci__dconn_t *conn, const cci_conn_header_t *header,
                                      uint8_t *bytes, uint32_t *length) {
-    if (ep->seal &&
+    if (CCI__SEALS && ep->seal &&
         !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->base.conns, &conn->conn, cci__dgram_number(conn, header),
                                                  conn->conn.peer_token, bytes, length)))
         return 0;
@@ -14545,7 +14615,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         return;
     }
     if (CCI__UNLIKELY(ep->looks_closer) && !cci__dgram_open(ep, conn, header, bytes, &length)) return;
-    if (!conn->peer.key) {
+    if (!CCI__KEY(conn)) {
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
         conn->peer.life.heard = (uint32_t)(ep->base.now_ns >> 20);
     }
@@ -14587,8 +14657,8 @@ static cci_conn_got_t cci__dgram_unseal_group(const cci__dgram_t *ep, const cci_
                                               uint32_t *length) {
     uint64_t number = cci__load32(bytes + 20) | (uint64_t)cci__load32(bytes + 4) << 32;
     uint8_t nonce[CCI_SEAL_NONCE_LEN];
-    if ((bytes[3] & CCI__HEADER_SEALED) != (conn->peer.key ? CCI__HEADER_SEALED : 0)) return CCI_CONN_GOT_MISMATCH;
-    if (!conn->peer.key) return CCI_CONN_GOT_SOUND;
+    if ((bytes[3] & CCI__HEADER_SEALED) != (CCI__KEY(conn) ? CCI__HEADER_SEALED : 0)) return CCI_CONN_GOT_MISMATCH;
+    if (!CCI__KEY(conn)) return CCI_CONN_GOT_SOUND;
     if (number >= CCI__SEAL_NUMBERS) return CCI_CONN_GOT_NOTHING;
     cci_conn_write_nonce(nonce, cci__load64(bytes + 8), 0, number, CCI__PKT_GROUP, 0);
     return cci_conn_open_sealed(&ep->base.conns, conn->peer.key, nonce, bytes, length);
@@ -14596,7 +14666,7 @@ static cci_conn_got_t cci__dgram_unseal_group(const cci__dgram_t *ep, const cci_
 
 static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
     uint32_t i;
-    for (i = 0; i < ep->base.group_count; i++) {
+    for (i = 0; CCI__MULTICASTS && i < ep->base.group_count; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)ep->base.groups[i];
         cci__hot_t *hot;
         if (!rx->is_group || memcmp(&conn->conn.peer, &rx->group, sizeof rx->group) != 0) continue;
@@ -14631,12 +14701,13 @@ static int cci__dgram_check(cci__dgram_t *ep, const uint8_t *bytes, uint32_t *le
 
 /* Are the flags of a packet, which are not the endpoint's alone, some that it may have? */
 #ifdef CCI_NO_NAMES
-#define cci__dgram_takes_flags(ep, header) ((ep)->seal && (header)->flags == ((ep)->header_flags | CCI__HEADER_SEALED))
+#define cci__dgram_takes_flags(ep, header)                                                                             \
+    (CCI__SEALS && (ep)->seal && (header)->flags == ((ep)->header_flags | CCI__HEADER_SEALED))
 #else
 static CCI__RARE int cci__dgram_takes_flags(const cci__dgram_t *ep, const cci_conn_header_t *header) {
     uint32_t flags = header->flags;
     if (header->type == CCI__PKT_REQUEST) flags &= ~CCI__HEADER_NAMED;
-    return flags == ep->header_flags || (ep->seal && flags == (ep->header_flags | CCI__HEADER_SEALED));
+    return flags == ep->header_flags || (CCI__SEALS && ep->seal && flags == (ep->header_flags | CCI__HEADER_SEALED));
 }
 #endif
 
@@ -14814,11 +14885,11 @@ static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_timed_out(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.flags & CCI__CONN_BUSY)
         CCI__TELL(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
-    if (conn->conn.state == CCI_CONN_CONNECTING) {
+    if (CCI__SERVES && conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__dgram_accepted(ep, conn, CCI_ETIMEDOUT);
+    } else if (CCI__CONNECTS) {
         cci__dgram_log_search(ep, conn);
         cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
-    } else {
-        cci__dgram_accepted(ep, conn, CCI_ETIMEDOUT);
     }
 }
 
@@ -14840,7 +14911,9 @@ static void cci__dgram_step(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t give_up_ns = conn->conn.state == CCI_CONN_CONNECTING ? conn->in.request->give_up_ns : CCI__NEVER;
     switch (cci_conn_timeout(&conn->conn, give_up_ns, ep->base.now_ns)) {
     case CCI_CONN_DUE_NOTHING: break;
-    case CCI_CONN_DUE_REQUEST: cci__dgram_ask(ep, conn); break;
+    case CCI_CONN_DUE_REQUEST:
+        if (CCI__CONNECTS) cci__dgram_ask(ep, conn);
+        break;
     case CCI_CONN_DUE_CONFIRM: cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM); break;
     case CCI_CONN_DUE_CLOSE: cci__dgram_send_close(ep, conn); break;
     case CCI_CONN_DUE_TIMED_OUT: cci__dgram_timed_out(ep, conn); break;
@@ -14907,9 +14980,9 @@ static void cci__dgram_die(cci__dgram_t *ep) {
     ep->base.is_dead = 1;
     for (i = 0; i < ep->base.conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, i);
-        if (conn->conn.state == CCI_CONN_CONNECTING)
+        if (CCI__CONNECTS && conn->conn.state == CCI_CONN_CONNECTING)
             cci__dgram_connected(ep, conn, CCI_ERR_DEVICE_DEAD);
-        else if (conn->conn.state == CCI_CONN_ACCEPTED)
+        else if (CCI__SERVES && conn->conn.state == CCI_CONN_ACCEPTED)
             cci__dgram_accepted(ep, conn, CCI_ERR_DEVICE_DEAD);
         else
             cci__dgram_break(ep, conn, CCI_ERR_DEVICE_DEAD);
@@ -15203,7 +15276,7 @@ static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
 }
 
 static void cci__dgram_look_closer(cci__dgram_t *ep) {
-    ep->looks_closer = ep->wire != NULL || ep->seal != NULL;
+    ep->looks_closer = ep->wire != NULL || (CCI__SEALS && ep->seal);
     CCI__STATS(ep->looks_closer |= ep->base.tallies.counted != NULL);
 }
 
@@ -15407,7 +15480,7 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->seal = cci_seal_hooks();
     ep->header_flags = (uint8_t)(info->crc ? CCI__HEADER_CRC : 0);
     ep->traces = cci_log_wants(CCI_LOG_DEBUG);
-    ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (ep->seal ? ep->seal->tag_size : 0);
+    ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (CCI__SEALS && ep->seal ? ep->seal->tag_size : 0);
     info->mtu = wire_mtu > ep->overhead ? (wire_mtu - ep->overhead) & ~7u : 0;
     if (info->mtu < 256 || (info->congestion && !cci__find_congestion(info->congestion))) {
         CCI__TELL(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
@@ -15635,7 +15708,7 @@ static int cci__dgram_decide(cci__endpoint_t *base, cci_evq_event_t *request, in
     cci__dconn_t *conn = (cci__dconn_t *)request->owner;
     cci_evq_event_t *event = NULL;
     cci_conn_answer_t *answer = NULL;
-    if (accepts && base->is_dead) return CCI_ERR_DEVICE_DEAD;
+    if (!CCI__SERVES || (accepts && base->is_dead)) return CCI_ERR_DEVICE_DEAD;
     if (data_len > CCI__DGRAM_REQUEST) return CCI_ERR_NOT_IMPLEMENTED;
     if (data_len && (answer = cci__dgram_keep_answer(ep, data, data_len)) == NULL) return CCI_ENOBUFS;
     if (accepts && (event = cci__endpoint_event(base)) == NULL) {
@@ -15656,7 +15729,7 @@ static int cci__dgram_decide(cci__endpoint_t *base, cci_evq_event_t *request, in
 /* Asks the program for the key of a connection that it wants; a status. */
 static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const char *address) {
     cci_seal_peer_t peer;
-    if (!ep->seal) return CCI_SUCCESS;
+    if (!CCI__SEALS || !ep->seal) return CCI_SUCCESS;
     memset(&peer, 0, sizeof peer);
     peer.endpoint = (cci_endpoint_t *)&ep->base.api.pub;
     peer.attribute = conn->conn.pub.attribute;
@@ -15670,7 +15743,7 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
 
 static int cci__dgram_connect(cci__endpoint_t *base, const cci__connect_t *call) {
     cci__dgram_t *ep = (cci__dgram_t *)base;
-    cci_conn_pending_t *pending = cci__endpoint_pending(base, call);
+    cci_conn_pending_t *pending = CCI__CONNECTS || CCI__MULTICASTS ? cci__endpoint_pending(base, call) : NULL;
     cci__dconn_t *conn = pending ? cci__dgram_open_conn(ep, call->attribute, call->context) : NULL;
     int status = CCI_ENOMEM;
     if (conn) {
@@ -15685,11 +15758,11 @@ static int cci__dgram_connect(cci__endpoint_t *base, const cci__connect_t *call)
         if (conn) cci__dgram_close_conn(ep, conn);
         return status;
     }
-    if (call->is_group) { /* there is no server: it is open at once */
+    if (CCI__MULTICASTS && call->is_group) { /* there is no server: it is open at once */
         cci__dgram_connected(ep, conn, CCI_SUCCESS);
         return CCI_SUCCESS;
     }
-    if (call->is_known)
+    if (CCI__CONNECTS && call->is_known)
         cci__dgram_send_request(ep, conn);
     else
         conn->conn.flags |= CCI__CONN_ASKING;
@@ -16120,7 +16193,7 @@ static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
     memset(caps, 0, sizeof *caps);
     caps->can = CCI_CAN_ORDERED;
     caps->can |= CCI__CAN_WAKE;
-    if (link->group && link->is_group) caps->can |= CCI_CAN_MULTICAST;
+    if (CCI__MULTICASTS && link->group && link->is_group) caps->can |= CCI_CAN_MULTICAST;
 #ifndef CCI_NO_RMA
     caps->can |= CCI_CAN_RMA | CCI_CAN_FENCE | CCI__CAN_ATOMICS;
     caps->max_rma_length = UINT64_MAX;
@@ -16137,7 +16210,8 @@ static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
 static void cci__dgram_caps(cci__endpoint_t *base, const cci_conn_t *conn, cci_caps_t *caps) {
     const cci__dgram_t *ep = (const cci__dgram_t *)base;
     cci__dgram_link_caps(base->link, caps);
-    if (ep->seal && (!conn || ((const cci__dconn_t *)(const void *)conn)->peer.key)) caps->can |= CCI_CAN_SEAL;
+    if (CCI__SEALS && ep->seal && (!conn || ((const cci__dconn_t *)(const void *)conn)->peer.key))
+        caps->can |= CCI_CAN_SEAL;
     caps->max_send_size = base->max_send_size;
     caps->max_recv_bufs = (uint32_t)cci__min64(CCI__DGRAM_MAX_BUFS, SIZE_MAX / 2 / ep->buffer_size);
 }
@@ -17979,6 +18053,7 @@ static int cci__setup_locked(const cci_setup_t *setup) {
     if (cci__core.endpoints != NULL) return CCI_EBUSY; /* on a link of the program */
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
     if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
+    if (!CCI__SEALS && setup != NULL && setup->seal != NULL) return CCI_ERR_NOT_IMPLEMENTED;
 #ifdef CCI_SMALL
     status = setup != NULL && setup->transports != NULL ? (int)CCI_EINVAL : (int)CCI_SUCCESS;
 #else
@@ -18003,6 +18078,7 @@ CCI_API int cci_setup(const cci_setup_t *setup) {
 CCI_API int cci_register_transport(const struct cci_transport *transport) {
     int status;
     if (transport == NULL) return CCI_EINVAL;
+    if (!CCI__LISTS_DEVICES) return CCI_ENOBUFS;
     cci__core_lock();
     status = cci__table_load();
     if (status == CCI_SUCCESS) {
@@ -18045,6 +18121,7 @@ static int cci__deregister_locked(const cci_transport_t *transport) {
 CCI_API int cci_deregister_transport(const struct cci_transport *transport) {
     int status;
     if (transport == NULL) return CCI_EINVAL;
+    if (!CCI__LISTS_DEVICES) return CCI_ERR_NOT_FOUND;
     cci__core_lock();
     status = cci__table_load();
     if (status == CCI_SUCCESS) status = cci__deregister_locked(transport);
@@ -18064,6 +18141,7 @@ static const char *cci__reason_locked(uint32_t index) {
 /* The reason is good until the next cci_get_devices(). */
 CCI_API const char *cci_transport_reason(uint32_t index, const char **name) {
     const char *reason = NULL;
+    if (!CCI__LISTS_DEVICES) return NULL;
     cci__core_lock();
     if (cci__table_load() == CCI_SUCCESS && index < cci__core.table_count) {
         if (name != NULL) *name = cci__core.table[index]->name;
@@ -18748,6 +18826,7 @@ static int cci__init_locked(void) {
     if (cci__core.init_count > 0) return CCI_SUCCESS;
     cci__fork_watch();
     cci__core.log_level = cci__read_log_level();
+    if (!CCI__LISTS_DEVICES) return CCI_SUCCESS;
     status = cci__table_load();
     if (status != CCI_SUCCESS) return status;
     if (cci__core.table_count == 0) {
@@ -18837,6 +18916,11 @@ static int cci__get_devices_locked(cci_device_t *const **devices) {
     cci__device_t *device;
     int status;
     if (!cci__is_initialized()) return cci__not_initialized("cci_get_devices()");
+    if (!CCI__LISTS_DEVICES) {
+        static cci_device_t *const none[1] = {NULL};
+        *devices = none;
+        return CCI_SUCCESS;
+    }
     if (cci__core.is_configured) {
         cci__configure_again();
         status = cci__configure(0);
@@ -19173,6 +19257,7 @@ CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, in
     if (endpoint == NULL) return CCI_EINVAL;
     if (flags & ~(int)CCI_ENDPOINT_SHARED)
         return cci__flags_refuse("cci_create_endpoint()", flags & ~(int)CCI_ENDPOINT_SHARED);
+    if (!CCI__LISTS_DEVICES) return CCI_ENODEV;
     cci__core_lock();
     status = cci__create_locked(device, service, flags, endpoint, fd);
     cci__core_unlock();
@@ -20443,17 +20528,7 @@ CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
 extern "C" {
 #endif
 
-#ifdef CCI_NO_SERVER
-#define CCI__TINY_SERVES 0
-#else
-#define CCI__TINY_SERVES 1
-#endif
-#ifdef CCI_NO_CLIENT
-#define CCI__TINY_CONNECTS 0
-#else
-#define CCI__TINY_CONNECTS 1
-#endif
-#define CCI__TINY_SHAKES (CCI__TINY_SERVES || CCI__TINY_CONNECTS) /* hands, with strangers */
+#define CCI__TINY_SHAKES (CCI__SERVES || CCI__CONNECTS) /* hands, with strangers */
 #if defined(__i386__) &&                                                                                               \
     defined(__GNUC__) /* messages lie at multiples of 8 bytes; other machines have such numbers there */
 #define CCI__TINY_ALIGNED __attribute__((aligned(8)))
@@ -20663,11 +20738,11 @@ static uint32_t cci__tiny_index(const cci__tiny_conn_t *conn) {
 
 /* Was the client's request accepted, of which nothing has been heard since? */
 static int cci__tiny_is_accepted(const cci__tiny_conn_t *conn) {
-    return CCI__TINY_SERVES && conn->state == CCI__TINY_ACCEPTED;
+    return CCI__SERVES && conn->state == CCI__TINY_ACCEPTED;
 }
 
 static int cci__tiny_is_connecting(const cci__tiny_conn_t *conn) {
-    return CCI__TINY_CONNECTS && conn->state == CCI__TINY_CONNECTING;
+    return CCI__CONNECTS && conn->state == CCI__TINY_CONNECTING;
 }
 
 /* A packet without frames. */
@@ -21121,7 +21196,7 @@ static void cci__tiny_check_silent(cci__tiny_t *ep) {
 
 static void cci__tiny_open_timers(cci__tiny_conn_t *conn) {
     cci__tiny_t *ep = conn->ep;
-    if (CCI__TINY_CONNECTS && !conn->is_confirmed && cci__tiny_is_due(ep, conn->due)) {
+    if (CCI__CONNECTS && !conn->is_confirmed && cci__tiny_is_due(ep, conn->due)) {
         cci__tiny_control(conn, CCI__PKT_CONFIRM);
         conn->due = ep->now + cci__tiny_retry(conn->tries);
         conn->is_confirmed = ++conn->tries > 30;
@@ -21881,7 +21956,7 @@ static void cci__tiny_on_named(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t l
     switch (bytes[1]) {
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
-        if (CCI__TINY_CONNECTS && conn) cci__tiny_on_answer(conn, bytes);
+        if (CCI__CONNECTS && conn) cci__tiny_on_answer(conn, bytes);
         break;
     case CCI__PKT_ACCEPT:
     case CCI__PKT_CONFIRM:
@@ -21892,7 +21967,7 @@ static void cci__tiny_on_named(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t l
             if (CCI__TINY_SHAKES) cci__tiny_answer(ep, from, bytes, CCI__PKT_RESET);
         } else if (bytes[1] != CCI__PKT_ACCEPT)
             cci__tiny_on_packet(conn, buf, length);
-        else if (CCI__TINY_CONNECTS)
+        else if (CCI__CONNECTS)
             cci__tiny_on_answer(conn, bytes);
         break;
     case CCI__PKT_CLOSED:
@@ -21911,7 +21986,7 @@ static void cci__tiny_input(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t leng
         if (CCI__TINY_SHAKES && length == CCI__TINY_HEAD) cci__tiny_on_reset(ep, bytes);
     } else if (bytes[1] != CCI__PKT_REQUEST)
         cci__tiny_on_named(ep, buf, length, from);
-    else if (CCI__TINY_SERVES)
+    else if (CCI__SERVES)
         cci__tiny_on_request(ep, buf, length, from);
     else if (CCI__TINY_SHAKES && length >= 48)
         cci__tiny_answer(ep, from, bytes, CCI__PKT_REJECT);
@@ -21964,15 +22039,15 @@ static cci_event_t *cci__tiny_conn_event(cci__tiny_conn_t *conn, uint32_t kinds)
     conn->is_held = 1;
     memset(event, 0, sizeof *event);
     event->type = (cci_event_type_t)type;
-    if (CCI__TINY_SERVES && type == CCI_EVENT_CONNECT_REQUEST) {
+    if (CCI__SERVES && type == CCI_EVENT_CONNECT_REQUEST) {
         event->request.data_len = conn->request_length;
         event->request.data_ptr = (const uint8_t *)conn->request->bytes + 48;
         event->request.attribute = conn->pub.attribute;
-    } else if (CCI__TINY_CONNECTS && type == CCI_EVENT_CONNECT) {
+    } else if (CCI__CONNECTS && type == CCI_EVENT_CONNECT) {
         event->connect.status = (cci_status_t)(handle ? CCI_SUCCESS : conn->status);
         event->connect.context = conn->pub.context;
         event->connect.connection = handle;
-    } else if (CCI__TINY_SERVES && type == CCI_EVENT_ACCEPT) {
+    } else if (CCI__SERVES && type == CCI_EVENT_ACCEPT) {
         event->accept.status = (cci_status_t)(handle ? CCI_SUCCESS : conn->status);
         event->accept.context = conn->pub.context;
         event->accept.connection = handle;
@@ -22082,7 +22157,7 @@ CCI_API int cci_return_event(cci_event_t *event) {
         given->buf = NULL;
     } else {
         cci__tiny_conn_t *conn = CCI__CONTAINER(event, cci__tiny_conn_t, event);
-        if (CCI__TINY_SERVES && event->type == CCI_EVENT_CONNECT_REQUEST) {
+        if (CCI__SERVES && event->type == CCI_EVENT_CONNECT_REQUEST) {
             if (conn->state == CCI__TINY_REQUESTED) return CCI_EINVAL;
             conn->request->state = CCI__TINY_EMPTY;
             conn->request = NULL;
@@ -22117,7 +22192,7 @@ static cci__tiny_conn_t *cci__tiny_undecided(cci_event_t *event) {
     cci__tiny_conn_t *conn;
     if (!event || event->type != CCI_EVENT_CONNECT_REQUEST) return NULL;
     conn = CCI__CONTAINER(event, cci__tiny_conn_t, event);
-    return CCI__TINY_SERVES && conn->state == CCI__TINY_REQUESTED ? conn : NULL;
+    return CCI__SERVES && conn->state == CCI__TINY_REQUESTED ? conn : NULL;
 }
 
 CCI_API int cci_accept(cci_event_t *conn_req, const void *context) {
@@ -22166,7 +22241,7 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
         strncmp(server_uri, "link://", 7) != 0)
         return CCI_EINVAL;
     if (timeout && !cci__is_duration(timeout)) return CCI_EINVAL;
-    if (!CCI__TINY_CONNECTS || attribute > CCI_CONN_ATTR_UU || data_len > ep->mtu - 48) return CCI_ERR_NOT_IMPLEMENTED;
+    if (!CCI__CONNECTS || attribute > CCI_CONN_ATTR_UU || data_len > ep->mtu - 48) return CCI_ERR_NOT_IMPLEMENTED;
     memset(&peer, 0, sizeof peer);
     if (ep->link->resolve) status = ep->link->resolve(ep->handle, server_uri + 7, &peer);
     if (status != CCI_SUCCESS) return status;
@@ -22479,6 +22554,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 
 CCI_API int cci_setup(const cci_setup_t *setup) {
     if (setup && !setup->alloc != !setup->release) return CCI_EINVAL;
+    if (setup && setup->seal) return CCI_ERR_NOT_IMPLEMENTED;
     cci__tiny_random = setup ? setup->random : NULL;
     cci__tiny_user = setup ? setup->user : NULL;
     return CCI_SUCCESS;

@@ -1697,7 +1697,7 @@ TEST(name_frugal, ON_SIM | NOT_SMALL, "[DOCA listen/connect by name] a search as
     assert_in_range(sim.sent_count - before, 40, 90);
 }
 
-TEST(connect_unicast, ANYWHERE | NOT_TINY, "[4.4.3.1] reliable connections and UU are unicast only, UU_MC is for groups only") {
+TEST(connect_unicast, ANYWHERE | NOT_TINY | WITH_GROUPS, "[4.4.3.1] reliable connections and UU are unicast only, UU_MC is for groups only") {
     static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
     const char *group = by_place(SIM_SCHEME "g7", "sisci://252:7", "verbs://239.77.5.7:39475", "udp://239.77.5.7:39475");
     side_t *a = side_open(), *b = side_open();
@@ -7859,7 +7859,7 @@ static void multicast(const char *uri) {
     assert_int_equal(cci_disconnect(tx), CCI_SUCCESS);
 }
 
-TEST(multicast_sim, ON_SIM | WHEN_CLEAN | NOT_TINY, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a group") {
+TEST(multicast_sim, ON_SIM | WHEN_CLEAN | NOT_TINY | WITH_GROUPS, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a group") {
     (void)state;
     multicast(SIM_SCHEME "g5");
 }
@@ -7905,7 +7905,7 @@ TEST(multicast_v6, ON_UDP, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv6 
     multicast("udp://[ff01::1:5]:39475");
 }
 
-TEST(multicast_rma, ANYWHERE | NOT_TINY, "[4.4.4.1] multicast connections forbid RMA") {
+TEST(multicast_rma, ANYWHERE | NOT_TINY | WITH_GROUPS, "[4.4.4.1] multicast connections forbid RMA") {
     side_t *a = side_open();
     cci_connection_t *tx;
     region_t region;

@@ -43,6 +43,12 @@
 
 #define NOT_SMALL 32  /* of what CCI_SMALL and CCI_TINY go without, or what takes more than they have */
 #define NOT_TINY 64   /* likewise, CCI_TINY alone */
+#define WITH_GROUPS 128 /* not where CCI_NO_MULTICAST leaves them out */
+#ifdef CCI_NO_MULTICAST
+static const int has_groups = 0;
+#else
+static const int has_groups = 1;
+#endif
 
 #if defined(CCI_SMALL) || defined(CCI_TINY) /* endpoints straight from the link, no devices */
 #define ON_OWN_LINK
@@ -578,7 +584,7 @@ HARNESS_FN int end_test(void **state) {
 }
 
 HARNESS_FN int is_for(const listed_test_t *test, int where) {
-    const int lacking = (is_small ? NOT_SMALL : 0) | (is_tiny ? NOT_TINY : 0);
+    const int lacking = (is_small ? NOT_SMALL : 0) | (is_tiny ? NOT_TINY : 0) | (has_groups ? 0 : WITH_GROUPS);
     return (test->where & lacking) == 0 && (test->where & where & ANYWHERE) != 0 && ((test->where & WHEN_CLEAN) == 0 || (where & WHEN_CLEAN) != 0);
 }
 

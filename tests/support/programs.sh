@@ -174,10 +174,12 @@ compiler_of() {
 
 # macros_of PROFILE: sets macros, with which a profile of the library is compiled.
 macros_of() {
-    tiny='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300'
+    tiny='-DCCI_TINY -DCCI_TINY_ENDPOINTS=3 -DCCI_TINY_MTU=1300' without='-DCCI_NO_SEAL -DCCI_NO_MULTICAST -DCCI_NO_MIGRATION'
     case $1 in
     full) macros='' ;;
     small) macros=-DCCI_SMALL ;;
+    small_asks) macros="-DCCI_SMALL -DCCI_NO_SERVER $without" ;;
+    small_serves) macros="-DCCI_SMALL -DCCI_NO_CLIENT $without" ;;
     least) macros='-DCCI_SMALL -DCCI_NO_RMA -DCCI_NO_TEXT -DCCI_NO_CONGESTION' ;;
     tiny) macros=$tiny ;;
     bare) macros="$tiny -DCCI_TINY_RECEIVES=2 -DCCI_NO_RMA" ;;

@@ -70,6 +70,9 @@ headers() {
     accept core "$all" -DCCI_SMALL=
     accept core "$all" -DCCI_SMALL= -DCCI_NO_RMA= -DCCI_NO_TEXT= -DCCI_SMALL_CONNECTIONS=8
     accept core "$all" -DCCI_SMALL= -DCCI_STATIC=
+    for each in SEAL MULTICAST MIGRATION SERVER CLIENT DEVICES; do accept core "$all" "-DCCI_NO_$each="; done
+    accept core "$all" -DCCI_SMALL= -DCCI_NO_SEAL= -DCCI_NO_MULTICAST= -DCCI_NO_MIGRATION= -DCCI_NO_SERVER=
+    accept core "$all" -DCCI_SMALL= -DCCI_NO_SEAL= -DCCI_NO_MULTICAST= -DCCI_NO_MIGRATION= -DCCI_NO_CLIENT= -DCCI_NO_RMA=
     accept core -DCCI_REL_IMPLEMENTATION= -DCCI_SMALL=
     accept core "$all" -DCCI_TINY=
     accept core "$all" -DCCI_TINY= -DCCI_NO_RMA= -DCCI_NO_TEXT= -DNDEBUG
@@ -219,6 +222,14 @@ blunders() {
     printf '#define CCI_SMALL\n' >"$out/small-udp.c"
     cat "$out/one.c" >>"$out/small-udp.c"
     blunder 'CCI_SMALL and CCI_TINY are for links of the program' "$out/small-udp.c"
+    # What another header needs can't be left out.
+    for wrong in SEAL MULTICAST MIGRATION SERVER CLIENT DEVICES; do
+        { echo "#define CCI_NO_$wrong" && cat "$out/one.c"; } >"$out/without.c"
+        blunder 'for links of the program' "$out/without.c"
+        check "CCI_NO_$wrong with cci_udp.h gives not one error" [ "$(grep -c 'error:' "$out/blunder.txt")" -eq 1 ]
+    done
+    printf '#define CCI_NO_SERVER\n#define CCI_NO_CLIENT\n#define CCI_IMPLEMENTATION\n#include "cci.h"\n' >"$out/nobody.c"
+    blunder 'leave nobody who connects' "$out/nobody.c"
     blunder 'cci_only_one_file_may_define_CCI_IMPLEMENTATION' "$out/one.c" "$out/two.c"
 }
 

@@ -11,10 +11,11 @@
 
 #include "tests/unit/small_side.h"
 
-extern const struct side full_side, small_side, least_side, tiny_side, bare_side, asks_side, serves_side;
+extern const struct side full_side, small_side, least_side, small_asks_side, small_serves_side, tiny_side, bare_side, asks_side,
+    serves_side;
 
 #define QUEUE 64u
-#define SIDES 7
+#define SIDES 9
 
 typedef struct datagram {
     uint64_t at_ns;
@@ -127,22 +128,26 @@ static const char *refusal(const struct side *server_side, const struct side *cl
 
 /* Small profiles have other datagrams than tiny ones. */
 static int is_small(const struct side *side) {
-    return side == &small_side || side == &least_side;
+    return side == &small_side || side == &least_side || side == &small_asks_side || side == &small_serves_side;
 }
 
 int main(int argc, char **argv) {
-    static const struct side *const sides[SIDES] = {&full_side, &small_side, &least_side, &tiny_side, &bare_side, &asks_side, &serves_side};
-    static const char *const names[SIDES] = {"full", "small", "least", "tiny", "bare", "clients'", "servers'"};
+    static const struct side *const sides[SIDES] = {&full_side,         &small_side, &least_side, &small_asks_side,
+                                                     &small_serves_side, &tiny_side,  &bare_side,  &asks_side,
+                                                     &serves_side};
+    static const char *const names[SIDES] = {"full", "small", "least", "small clients'", "small servers'", "tiny", "bare",
+                                             "clients'", "servers'"};
     int seeds = argc > 1 ? atoi(argv[1]) : 10, first = argc > 2 ? atoi(argv[2]) : 0, seed, i, failures = 0;
     if (argc > 3) loss = atoi(argv[3]);
     for (i = 1; i < SIDES * SIDES; i++) {
         const struct side *server = sides[i / SIDES], *client = sides[i % SIDES];
         const char *failure = NULL;
-        if (client == &serves_side || (is_small(server) && !is_small(client) && client != &full_side) ||
+        const int refuses = server == &asks_side || server == &small_asks_side;
+        if (client == &serves_side || client == &small_serves_side || (is_small(server) && !is_small(client) && client != &full_side) ||
             (is_small(client) && !is_small(server) && server != &full_side))
             continue;
         for (seed = first; seed < first + seeds && !failure; seed++)
-            failure = server == &asks_side ? refusal(server, client, seed) : pair(server, client, seed);
+            failure = refuses ? refusal(server, client, seed) : pair(server, client, seed);
         if (failure)
             printf("FAIL: %s server, %s client, seed %d: %s\n", names[i / SIDES], names[i % SIDES], seed - 1, failure);
         else

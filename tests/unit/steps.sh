@@ -24,7 +24,7 @@ ends_many() {
 small_profiles() {
     compiler_of "${1:-}" || return
     mkdir -p "$out/small${1:-}"
-    for profile in full small least tiny bare asks serves; do
+    for profile in full small least small_asks small_serves tiny bare asks serves; do
         macros_of $profile
         # shellcheck disable=SC2086
         $compiler -std=gnu11 $flags -I. "-DSIDE=${profile}_side" $macros -c -o "$out/small${1:-}/$profile.o" tests/unit/small_side.c ||
