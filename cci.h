@@ -58,7 +58,8 @@
  *     >>core-lists       RMA between lists of segments
  *     >>core-calls       the functions of the interface
  *   the engine of the smallest machines, in the place of all from >>evq on
- *     >>tiny             the whole; what leaves; operations, timers, remote memory
+ *     >>tiny             the whole; what leaves, and how it is sealed
+ *     >>tiny-work        operations, the end of a connection, timers, remote memory
  *     >>tiny-receive     what comes in
  *     >>tiny-calls       the functions of the interface
  *     >>license
@@ -310,7 +311,8 @@
  *                       is not heard. For cci_udp.h and links of one's own. CCI_SMALL and CCI_TINY imply it.
  *   The next six are for links of one's own, with CCI_SMALL or the full profile. Peers need not do without the same.
  * CCI_NO_SEAL           no sealed packets, 2.1 KB of code less: cci_setup() with `seal` returns
- *                       CCI_ERR_NOT_IMPLEMENTED, and what peers seal is dropped. CCI_TINY implies it.
+ *                       CCI_ERR_NOT_IMPLEMENTED, and what peers seal is dropped. CCI_TINY has such packets only with
+ *                       CCI_TINY_SEAL.
  * CCI_NO_MULTICAST      no groups, 0.4 KB of code less: cci_connect() for one returns CCI_ERR_NOT_IMPLEMENTED. CCI_TINY
  *                       implies it.
  * CCI_NO_MIGRATION      peers whose address changes are not followed, 0.8 KB of code less: what they send is taken, and
@@ -362,12 +364,14 @@
  *                       It goes without: descriptors, devices and news of them, CCI_OPT_ENDPT_BACKLOG, another
  *                       CCI_OPT_ENDPT_MAX_SEND_SIZE, cci_rma_alloc(), requests that are longer than a datagram (data of
  *                       more than mtu - 48 bytes is CCI_ERR_NOT_IMPLEMENTED, and a server is "busy" for it; see
- *                       max_request_len of cci_caps_t), multicast, sealed packets, answers with data
- *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), statistics, URIs of endpoints and
- *                       peers, and CCI_OPT_CONN_LINGER (likewise), proof of a client's address, and peers whose
- *                       address changes. It has all other options: time-outs, keepalive, the event mask with
+ *                       max_request_len of cci_caps_t), multicast, answers with data (CCI_ERR_NOT_IMPLEMENTED; those
+ *                       that come are ignored), statistics, URIs of endpoints and peers, and CCI_OPT_CONN_LINGER
+ *                       (likewise), proof of a client's address unless packets are sealed, and peers whose address
+ *                       changes. It has all other options: time-outs, keepalive, the event mask with
  *                       CCI_EVENT_DISCONNECT, the context, capabilities of endpoints and connections, alignments
  *                       (none), and the buffer counts, which can be set up to the macros below and change nothing.
+ *                       Where packets are sealed, a peer that was restarted can't tell that it has forgotten a
+ *                       connection, which then ends with CCI_ETIMEDOUT.
  *                       Where all connections are taken, or the program holds so many events that less than two
  *                       receive buffers are free, a new client has the server ask the connection that was silent
  *                       longest for a sign of life; it ends with CCI_ETIMEDOUT when eight questions, in 4 s at least,
@@ -380,6 +384,8 @@
  *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
  *     CCI_TINY_REGISTRATIONS    2   40 for each
  *     CCI_TINY_ENDPOINTS        1   all of the above for each
+ *     CCI_TINY_SEAL                 packets can be sealed, by the hooks `seal` of cci_setup(): 2.5 KB of code more, D +
+ *                                   96 for each endpoint, 40 for each connection
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -519,6 +525,9 @@
 #endif
 #ifndef CCI_TINY_ENDPOINTS
 #define CCI_TINY_ENDPOINTS 1
+#endif
+#if defined(CCI_TINY_SEAL) && defined(CCI_NO_SERVER) && defined(CCI_NO_CLIENT)
+#error "CCI_TINY_SEAL needs handshakes: CCI_NO_SERVER or CCI_NO_CLIENT, not both"
 #endif
 #if CCI_TINY_MTU < 256 || CCI_TINY_MTU > 65504
 #error "CCI_TINY_MTU is 256 to 65504"
@@ -1271,9 +1280,9 @@ typedef struct cci_setup_hooks {
 
 /* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
  * cci_init() or cci_create_endpoint_on_link(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook
- * or has another tag_size than it may. CCI_ERR_NOT_IMPLEMENTED: there is `seal`, and CCI_NO_SEAL or CCI_TINY leave that
- * out. Transports: as cci_register_transport(). The hooks and transports must not call functions that make or list
- * devices or endpoints. */
+ * or has another tag_size than it may. CCI_ERR_NOT_IMPLEMENTED: there is `seal`, which CCI_NO_SEAL, or CCI_TINY without
+ * CCI_TINY_SEAL, leaves out. Transports: as cci_register_transport(). The hooks and transports must not call functions
+ * that make or list devices or endpoints. */
 CCI_API int cci_setup(const cci_setup_t *setup);
 
 /* Adds a transport (before or after cci_init(); its devices appear with the next cci_get_devices()), or takes it away
@@ -3046,6 +3055,43 @@ enum { /* packet types */
        CCI__PKT_NOT_HERE
 };
 
+/* The nonce of a sealed packet: no two packets that a key seals have the same. */
+CCI__UNUSED static void cci__write_nonce(uint8_t nonce[CCI_SEAL_NONCE_LEN], uint64_t from_token, uint64_t to_token,
+                                         uint64_t number, uint8_t type, int from_server) {
+    CCI_ASSERT(number < CCI__SEAL_NUMBERS);
+    cci__store64(nonce, from_token);
+    cci__store64(nonce + 8, to_token);
+    cci__store64(nonce + 16, number | (uint64_t)(type | (from_server ? 0x80u : 0u)) << 56);
+}
+
+/* Bytes in front of what is encrypted. */
+CCI__UNUSED static uint32_t cci__clear_size(uint8_t type) {
+    return type == CCI__PKT_REQUEST  ? CCI__SEALED_REQUEST
+           : type == CCI__PKT_ACCEPT ? CCI__ACCEPT_SIZE
+           : type == CCI__PKT_REJECT ? CCI__SEALED_REJECT
+                                     : CCI__HEADER_SIZE;
+}
+
+/* What a RESET must hold that is to end a sealed connection of the peer with this index and token of ours. It needs no
+ * state, and nobody learns it who sees the packets of a connection that is alive. */
+CCI__UNUSED static uint64_t cci__reset_secret(const uint64_t key[2], uint32_t index, uint64_t token) {
+    uint64_t words[3] = {0, 0, 0x7265736574}; /* other hashes of this key have other counts of words */
+    words[0] = index;
+    words[1] = token;
+    return cci__siphash(key, words, 3);
+}
+
+/* What a client proves its address with. */
+CCI__UNUSED static uint64_t cci__cookie(const uint64_t key[2], const cci_link_addr_t *from, uint32_t index,
+                                        uint64_t token, uint64_t epoch) {
+    uint64_t words[6];
+    memcpy(words, from->bytes, sizeof from->bytes);
+    words[3] = index;
+    words[4] = token;
+    words[5] = epoch;
+    return cci__siphash(key, words, 6) | 1; /* 0 stands for no cookie */
+}
+
 typedef char cci__links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
 
 enum { /* frame types; >>rel hands those from CCI__FRAME_OTHER on to its callbacks */
@@ -3076,7 +3122,7 @@ enum { /* frame types; >>rel hands those from CCI__FRAME_OTHER on to its callbac
 #endif
 #endif /* CCI_BASE_IMPLEMENTATION */
 
-/* ---- names of statuses and events, for >>core and >>tiny ---- */
+/* ---- for >>core and >>tiny: hooks for encryption, names of statuses and events ---- */
 
 #if (defined(CCI_CORE_IMPLEMENTATION) || defined(CCI_TINY_IMPLEMENTATION)) && !defined(CCI__NAMES_IMPLEMENTED)
 #define CCI__NAMES_IMPLEMENTED
@@ -3084,6 +3130,11 @@ enum { /* frame types; >>rel hands those from CCI__FRAME_OTHER on to its callbac
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+CCI__UNUSED static int cci__can_seal(const cci_seal_t *seal) {
+    return seal->key != NULL && seal->seal != NULL && seal->open != NULL && seal->tag_size >= 8 &&
+           seal->tag_size <= 64 && seal->tag_size % 8 == 0;
+}
 
 CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status) {
     (void)endpoint;
@@ -4181,12 +4232,7 @@ CCI_API uint64_t cci_conn_cookie_in(const cci_conn_header_t *header) {
 /* The cookie for a request: proof that its sender receives at its address. It changes with `epoch`. */
 CCI_API uint64_t cci_conn_cookie(const cci_conn_table_t *table, const cci_link_addr_t *from, uint32_t index,
                                  uint64_t token, uint64_t epoch) {
-    uint64_t words[6];
-    memcpy(words, from->bytes, sizeof from->bytes);
-    words[3] = index;
-    words[4] = token;
-    words[5] = epoch;
-    return cci__siphash(table->key, words, 6) | 1; /* 0 stands for no cookie */
+    return cci__cookie(table->key, from, index, token, epoch);
 }
 
 /* Milliseconds until try number `tries` of a handshake packet is followed by the next: 20 doubling to 1,000. */
@@ -4232,32 +4278,6 @@ CCI_API cci_conn_due_t cci_conn_timeout(cci_conn_t *conn, uint64_t give_up_ns, u
     case CCI_CONN_BROKEN: return CCI_CONN_DUE_IDLE;
     default: conn->deadline_ns = CCI__NEVER; return CCI_CONN_DUE_NOTHING;
     }
-}
-
-/* What a RESET must hold that is to end a sealed connection of the peer with this index and token of ours. It needs no
- * state, and nobody learns it who sees the packets of a connection that is alive. */
-CCI_API uint64_t cci_conn_reset_secret(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
-    uint64_t words[3] = {0, 0, 0x7265736574}; /* other hashes of this key have other counts of words */
-    words[0] = index;
-    words[1] = token;
-    return cci__siphash(table->key, words, 3);
-}
-
-/* The nonce of a sealed packet: no two packets that a key seals have the same. */
-CCI_API void cci_conn_write_nonce(uint8_t nonce[CCI_SEAL_NONCE_LEN], uint64_t from_token, uint64_t to_token,
-                                  uint64_t number, uint8_t type, int from_server) {
-    CCI_ASSERT(number < CCI__SEAL_NUMBERS);
-    cci__store64(nonce, from_token);
-    cci__store64(nonce + 8, to_token);
-    cci__store64(nonce + 16, number | (uint64_t)(type | (from_server ? 0x80u : 0u)) << 56);
-}
-
-/* Bytes in front of what is encrypted. */
-CCI_API uint32_t cci_conn_clear_size(uint8_t type) {
-    return type == CCI__PKT_REQUEST  ? CCI__SEALED_REQUEST
-           : type == CCI__PKT_ACCEPT ? CCI__ACCEPT_SIZE
-           : type == CCI__PKT_REJECT ? CCI__SEALED_REJECT
-                                     : CCI__HEADER_SIZE;
 }
 
 /* ---- connections that begin, move and end ---- */
@@ -4534,9 +4554,9 @@ typedef struct cci_conn_seek cci_conn_seek_t;
  *      └──────────────────────────────────────┴───────────────────────────────────────────┴──────────────────┴───────┘
  *       authenticated, not encrypted            the same number of bytes as in the clear    of the AEAD
  *
- * cci_conn_clear_size() says how many bytes stay in the clear. The CRC-32C is there only if the endpoint asks for
+ * cci__clear_size() says how many bytes stay in the clear. The CRC-32C is there only if the endpoint asks for
  * one; it is over everything before it, the tag included, and CCI__HEADER_CRC in the header announces it.
- *   The nonce has 24 bytes (cci_conn_write_nonce()): sender's token 8, receiver's token 8, packet number, type and
+ *   The nonce has 24 bytes (cci__write_nonce()): sender's token 8, receiver's token 8, packet number, type and
  * direction 8. Packets without a number of their own, those of the handshake, are counted by the connection. So no
  * nonce is used twice under a key as long as tokens are random.
  *   Invariants: a packet is opened before anything of it counts; a connection with a key takes none that is not
@@ -4549,7 +4569,7 @@ CCI_API int cci_conn_seal(cci_conn_table_t *table, cci_conn_t *conn, uint64_t nu
     cci_conn_peer_t *peer = cci_conn_peer_of(conn);
     uint8_t nonce[CCI_SEAL_NONCE_LEN], type = wire[1];
     int is_data = type == CCI__PKT_DATA || type == CCI__PKT_GROUP;
-    uint32_t clear = cci_conn_clear_size(type);
+    uint32_t clear = cci__clear_size(type);
     if (CCI__UNLIKELY(conn->flags & CCI__CONN_KEY_EXHAUSTED)) return 0;
     if (!is_data) {
         if (peer->sealed_count == UINT32_MAX) return 0;
@@ -4558,7 +4578,7 @@ CCI_API int cci_conn_seal(cci_conn_table_t *table, cci_conn_t *conn, uint64_t nu
     }
     wire[3] |= CCI__HEADER_SEALED;
     if (number < CCI__SEAL_NUMBERS) {
-        cci_conn_write_nonce(nonce, conn->token, conn->peer_token, number, type, !conn->is_client);
+        cci__write_nonce(nonce, conn->token, conn->peer_token, number, type, !conn->is_client);
         if (table->seal->seal(table->seal->user, peer->key, nonce, wire, clear, wire + clear, *length - clear) == 0) {
             *length += table->seal->tag_size;
             return 1;
@@ -4572,7 +4592,7 @@ CCI_API int cci_conn_seal(cci_conn_table_t *table, cci_conn_t *conn, uint64_t nu
 CCI_API cci_conn_got_t cci_conn_open_sealed(const cci_conn_table_t *table, void *key, const uint8_t *nonce,
                                             uint8_t *bytes, uint32_t *length) {
     const cci_seal_t *seal = table->seal;
-    uint32_t clear = cci_conn_clear_size(bytes[1]);
+    uint32_t clear = cci__clear_size(bytes[1]);
     if (*length >= clear + seal->tag_size) {
         *length -= seal->tag_size;
         if (seal->open(seal->user, key, nonce, bytes, clear, bytes + clear, *length - clear) == 0)
@@ -4590,7 +4610,7 @@ CCI_API cci_conn_got_t cci_conn_unseal(const cci_conn_table_t *table, const cci_
         return CCI_CONN_GOT_MISMATCH; /* above all, one that claims not to be sealed */
     if (!CCI__SEALS || !key) return CCI_CONN_GOT_SOUND;
     if (number >= CCI__SEAL_NUMBERS) return CCI_CONN_GOT_NOTHING;
-    cci_conn_write_nonce(nonce, peer_token, conn->token, number, bytes[1], conn->is_client);
+    cci__write_nonce(nonce, peer_token, conn->token, number, bytes[1], conn->is_client);
     return cci_conn_open_sealed(table, key, nonce, bytes, length);
 }
 
@@ -4598,7 +4618,7 @@ CCI_API cci_conn_got_t cci_conn_unseal(const cci_conn_table_t *table, const cci_
 CCI_API cci_conn_got_t cci_conn_open_request(const cci_conn_table_t *table, void *key, const cci_conn_packet_t *in) {
     uint32_t length = in->length;
     uint8_t nonce[CCI_SEAL_NONCE_LEN];
-    cci_conn_write_nonce(nonce, in->header.token, in->request.cookie, cci__load32(in->bytes + 56), CCI__PKT_REQUEST, 0);
+    cci__write_nonce(nonce, in->header.token, in->request.cookie, cci__load32(in->bytes + 56), CCI__PKT_REQUEST, 0);
     return cci_conn_open_sealed(table, key, nonce, in->bytes, &length);
 }
 
@@ -4980,7 +5000,7 @@ CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t
         return cci__conn_write_cookie(table, &conn->peer, conn->peer_index, conn->peer_token, bytes);
     if (type == CCI__PKT_ACCEPT) {
         uint32_t size = cci_conn_write_accept(conn, table->window, bytes);
-        if (sealed) cci__store64(bytes + size, cci_conn_reset_secret(table, conn->index, conn->token));
+        if (sealed) cci__store64(bytes + size, cci__reset_secret(table->key, conn->index, conn->token));
         return sealed ? size + CCI__SECRET_SIZE : size;
     }
     cci_conn_write_header(bytes, type, 0, conn->peer_index, conn->peer_token, type == CCI__PKT_REJECT ? 0 : conn->index,
@@ -5029,7 +5049,7 @@ CCI_API uint32_t cci_conn_output_request(const cci_conn_table_t *table, const cc
     if (sealed) {
         cci__store64(bytes + 48, pending->key_id);
         cci__store64(bytes + 56, 0); /* of which a half becomes the number */
-        cci__store64(bytes + 64, cci_conn_reset_secret(table, conn->index, conn->token));
+        cci__store64(bytes + 64, cci__reset_secret(table->key, conn->index, conn->token));
     }
     return size;
 }
@@ -5059,7 +5079,7 @@ CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_
     }
     cci_conn_write_header(bytes, type, 0, header->peer_index, header->token, header->index, header->number);
     if (CCI__SEALS && table->seal && in->length >= size + CCI__SECRET_SIZE) { /* perhaps it was sealed */
-        cci__store64(bytes + size, cci_conn_reset_secret(table, header->index, header->token));
+        cci__store64(bytes + size, cci__reset_secret(table->key, header->index, header->token));
         size += CCI__SECRET_SIZE;
     }
     return size;
@@ -14660,7 +14680,7 @@ static cci_conn_got_t cci__dgram_unseal_group(const cci__dgram_t *ep, const cci_
     if ((bytes[3] & CCI__HEADER_SEALED) != (CCI__KEY(conn) ? CCI__HEADER_SEALED : 0)) return CCI_CONN_GOT_MISMATCH;
     if (!CCI__KEY(conn)) return CCI_CONN_GOT_SOUND;
     if (number >= CCI__SEAL_NUMBERS) return CCI_CONN_GOT_NOTHING;
-    cci_conn_write_nonce(nonce, cci__load64(bytes + 8), 0, number, CCI__PKT_GROUP, 0);
+    cci__write_nonce(nonce, cci__load64(bytes + 8), 0, number, CCI__PKT_GROUP, 0);
     return cci_conn_open_sealed(&ep->base.conns, conn->peer.key, nonce, bytes, length);
 }
 
@@ -18042,17 +18062,12 @@ static uint32_t cci__table_find_name(const char *name) {
     return i;
 }
 
-static int cci__core_can_seal(const cci_seal_t *seal) {
-    return seal->key != NULL && seal->seal != NULL && seal->open != NULL && seal->tag_size >= 8 &&
-           seal->tag_size <= 64 && seal->tag_size % 8 == 0;
-}
-
 static int cci__setup_locked(const cci_setup_t *setup) {
     int status;
     if (cci__core.init_count > 0 && !cci__core.is_forked) return CCI_EBUSY;
     if (cci__core.endpoints != NULL) return CCI_EBUSY; /* on a link of the program */
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
-    if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
+    if (setup != NULL && setup->seal != NULL && !cci__can_seal(setup->seal)) return CCI_EINVAL;
     if (!CCI__SEALS && setup != NULL && setup->seal != NULL) return CCI_ERR_NOT_IMPLEMENTED;
 #ifdef CCI_SMALL
     status = setup != NULL && setup->transports != NULL ? (int)CCI_EINVAL : (int)CCI_SUCCESS;
@@ -20529,6 +20544,14 @@ extern "C" {
 #endif
 
 #define CCI__TINY_SHAKES (CCI__SERVES || CCI__CONNECTS) /* hands, with strangers */
+#ifdef CCI_TINY_SEAL
+#define CCI__TINY_SEALS 1
+#define CCI__TINY_KEY(conn) ((conn)->key) /* the program's, NULL: packets are not sealed */
+#define CCI__TINY_HEARD 8                 /* sealed requests that one key of cookies is good for */
+#else
+#define CCI__TINY_SEALS 0
+#define CCI__TINY_KEY(conn) ((void *)NULL)
+#endif
 #if defined(__i386__) &&                                                                                               \
     defined(__GNUC__) /* messages lie at multiples of 8 bytes; other machines have such numbers there */
 #define CCI__TINY_ALIGNED __attribute__((aligned(8)))
@@ -20539,6 +20562,12 @@ extern "C" {
 #define CCI__TINY_MS(ms) ((uint32_t)((uint64_t)(ms)*1000000u >> CCI__TINY_TICK_SHIFT))
 #define CCI__TINY_LATER 0x7fffffff /* ticks: nothing is to be done */
 #define CCI__TINY_HEAD CCI_PACKET_HEADER
+#ifdef CCI_TINY_SEAL
+#define CCI__TINY_REQUEST                                                                                              \
+    (CCI__SEALED_REQUEST + CCI__SECRET_SIZE) /* bytes in front of the data of the longest REQUEST */
+#else
+#define CCI__TINY_REQUEST CCI__REQUEST_SIZE
+#endif
 #define CCI__TINY_ACK_ROOM 32u /* bytes that each packet with a message or a piece leaves for the acknowledgement */
 #ifdef CCI_NO_RMA
 #define CCI__TINY_FRAME 16u /* the longest head of a frame */
@@ -20626,6 +20655,12 @@ typedef struct cci__tiny_conn {
     uint8_t ack;        /* 1: owed, 2: owed at once */
     uint8_t limit, first, count;
     uint16_t refused; /* low bits: packets with lower numbers bring nothing any more; 0: none was refused of late */
+#ifdef CCI_TINY_SEAL
+    void *key;                         /* the program's, NULL: packets are not sealed */
+    uint64_t key_id, secret, newest;   /* named to the server; of the peer's RESET; the peer's highest packet number */
+    uint32_t sealed_count, peer_count; /* packets without frames: sent, and one more than the peer's latest */
+    uint8_t is_copy, is_exhausted;     /* the packet at hand came before; the key must not be used any more */
+#endif
     cci__tiny_op_t op[CCI_TINY_SENDS];
 } cci__tiny_conn_t;
 
@@ -20644,6 +20679,12 @@ typedef struct cci__tiny {
     uint32_t now, order, mtu, window, probe, mask, timeout_us, keepalive_us;
     int32_t left; /* ticks until something is to be done */
     uint8_t crc, has_acted, turn;
+#ifdef CCI_TINY_SEAL
+    uint64_t wire[(CCI_TINY_MTU + 7) / 8]; /* a packet that is being sealed          */
+    uint64_t secrets[2], epoch;            /* of cookies and RESETs; another with another set of cookies */
+    uint64_t heard[CCI__TINY_HEARD];       /* tokens of sealed requests in this epoch */
+    uint32_t heard_count;
+#endif
     cci__tiny_buf_t buf[CCI_TINY_RECEIVES + 1];
     cci__tiny_event_t event[CCI_TINY_RECEIVES];
     cci__tiny_conn_t conn[CCI_TINY_CONNECTIONS];
@@ -20655,6 +20696,16 @@ typedef struct cci__tiny {
 static cci__tiny_t cci__tiny[CCI_TINY_ENDPOINTS];
 static int (*cci__tiny_random)(void *user, void *bytes, size_t count);
 static void *cci__tiny_user;
+#ifdef CCI_TINY_SEAL
+static const cci_seal_t *cci__tiny_hooks;
+#else
+static const cci_seal_t *const cci__tiny_hooks = NULL;
+#endif
+
+/* Bytes in front of a request's data. */
+static uint32_t cci__tiny_request_head(void) {
+    return cci__tiny_hooks ? CCI__TINY_REQUEST : CCI__REQUEST_SIZE;
+}
 
 static int cci__tiny_before(uint32_t a, uint32_t b) {
     return (int32_t)(a - b) < 0;
@@ -20703,7 +20754,7 @@ static int cci__tiny_transmit(cci__tiny_t *ep, const cci_link_addr_t *to, uint8_
     uint8_t check[4];
     tx.codepoint = 0;
     head[0] = CCI_PACKET_VERSION;
-    head[3] = ep->crc;
+    head[3] = (uint8_t)(head[3] | ep->crc);
     tx.to = to;
     tx.length = size + length;
     tx.piece_count = 1;
@@ -20745,27 +20796,113 @@ static int cci__tiny_is_connecting(const cci__tiny_conn_t *conn) {
     return CCI__CONNECTS && conn->state == CCI__TINY_CONNECTING;
 }
 
+#ifdef CCI_TINY_SEAL
+static uint64_t cci__tiny_cookie(const cci__tiny_t *ep, const uint8_t *request, const cci_link_addr_t *from) {
+    return cci__cookie(ep->secrets, from, cci__load32(request + 4), cci__load64(request + 8), ep->epoch);
+}
+
+/* Sends a packet of a connection, sealed. 0: it can't be, or the link has no room for it now. */
+static int cci__tiny_send_sealed(cci__tiny_conn_t *conn, const uint8_t *head, uint32_t size, const void *data,
+                                 uint32_t length) {
+    const uint8_t type = head[1];
+    const uint32_t clear = cci__clear_size(type);
+    const uint64_t number = type == CCI__PKT_DATA ? conn->next_number : conn->sealed_count;
+    uint8_t *wire = (uint8_t *)conn->ep->wire, nonce[CCI_SEAL_NONCE_LEN];
+    if (conn->is_exhausted || number >= (type == CCI__PKT_DATA ? CCI__SEAL_NUMBERS : UINT32_MAX)) return 0;
+    memcpy(wire, head, (size_t)size);
+    if (length > 0) memcpy(wire + size, data, (size_t)length);
+    wire[0] = CCI_PACKET_VERSION;
+    wire[3] = (uint8_t)(conn->ep->crc | CCI__HEADER_SEALED);
+    if (type != CCI__PKT_DATA) { /* one that is repeated is another */
+        conn->sealed_count++;
+        cci__store32(wire + (type == CCI__PKT_REQUEST ? 56 : 20), (uint32_t)number);
+    }
+    cci__write_nonce(nonce, conn->token, type == CCI__PKT_REQUEST ? conn->cookie : conn->peer_token, number, type,
+                     conn->is_server);
+    if (cci__tiny_hooks->seal(cci__tiny_hooks->user, conn->key, nonce, wire, clear, wire + clear,
+                              size + length - clear) != 0) {
+        conn->is_exhausted = 1;
+        return 0;
+    }
+    return cci__tiny_transmit(conn->ep, &conn->peer, wire, size + length + cci__tiny_hooks->tag_size, NULL, 0);
+}
+
+/* Opens a packet of a connection in place, if it is sealed. 0: it is not the peer's. */
+static int cci__tiny_opens(cci__tiny_conn_t *conn, uint8_t *bytes, uint32_t *length) {
+    const uint8_t type = bytes[1];
+    const uint32_t clear = cci__clear_size(type);
+    const int has_token = type == CCI__PKT_ACCEPT || type == CCI__PKT_REJECT; /* its sender's */
+    uint64_t number = cci__load32(bytes + 20);
+    uint8_t nonce[CCI_SEAL_NONCE_LEN];
+    conn->is_copy = 0;
+    if (!conn->key != !(bytes[3] & CCI__HEADER_SEALED)) return 0; /* above all, one that claims not to be sealed */
+    if (!conn->key) return 1;
+    if (*length < clear + (type == CCI__PKT_ACCEPT ? CCI__SECRET_SIZE : 0) + cci__tiny_hooks->tag_size) return 0;
+    *length -= cci__tiny_hooks->tag_size;
+    if (type == CCI__PKT_DATA) number = cci__expand32((uint32_t)number, conn->newest);
+    if (number >= CCI__SEAL_NUMBERS) return 0;
+    cci__write_nonce(nonce, has_token ? cci__load64(bytes + 24) : conn->peer_token, conn->token, number, type,
+                     !conn->is_server);
+    if (cci__tiny_hooks->open(cci__tiny_hooks->user, conn->key, nonce, bytes, clear, bytes + clear, *length - clear) !=
+        0)
+        return 0;
+    if (type == CCI__PKT_DATA)
+        conn->newest = cci__max64(conn->newest, number);
+    else if (number < conn->peer_count)
+        conn->is_copy = 1;
+    else
+        conn->peer_count = (uint32_t)number + 1;
+    return 1;
+}
+
+/* The connection is gone. */
+static void cci__tiny_forget(cci__tiny_conn_t *conn) {
+    if (conn->key && cci__tiny_hooks->forget) cci__tiny_hooks->forget(cci__tiny_hooks->user, conn->key);
+    conn->key = NULL;
+}
+#else
+#define cci__tiny_send_sealed(conn, head, size, data, length) 0
+#define cci__tiny_opens(conn, bytes, length) ((void)(bytes), (void)(length), 1)
+#define cci__tiny_forget(conn) ((void)0)
+#endif
+
+/* Sends a packet of a connection. 0: it can't be now. */
+static int cci__tiny_send(cci__tiny_conn_t *conn, uint8_t *head, uint32_t size, const void *data, uint32_t length) {
+    return CCI__TINY_KEY(conn) ? cci__tiny_send_sealed(conn, head, size, data, length)
+                               : cci__tiny_transmit(conn->ep, &conn->peer, head, size, data, length);
+}
+
 /* A packet without frames. */
 static void cci__tiny_control(cci__tiny_conn_t *conn, int type) {
-    uint8_t head[CCI__TINY_HEAD];
+    uint8_t head[CCI__SEALED_REJECT];
+    const int has_token = CCI__TINY_KEY(conn) && type == CCI__PKT_REJECT;
     cci__tiny_head(head, type, conn->peer_index, conn->peer_token, type == CCI__PKT_REJECT ? 0 : cci__tiny_index(conn),
                    0);
-    (void)cci__tiny_transmit(conn->ep, &conn->peer, head, sizeof head, NULL, 0);
+    if (has_token) cci__store64(head + CCI__TINY_HEAD, conn->token);
+    (void)cci__tiny_send(conn, head, has_token ? CCI__SEALED_REJECT : CCI__TINY_HEAD, NULL, 0);
 }
 
 static void cci__tiny_accept(cci__tiny_conn_t *conn) {
-    uint8_t head[40];
+    uint8_t head[CCI__ACCEPT_SIZE + CCI__SECRET_SIZE];
+    uint32_t size = CCI__ACCEPT_SIZE;
     cci__tiny_head(head, CCI__PKT_ACCEPT, conn->peer_index, conn->peer_token, cci__tiny_index(conn), 0);
     head[2] = (uint8_t)conn->pub.attribute;
     cci__store64(head + 24, conn->token);
     cci__store32(head + 32, conn->pub.max_send_size);
     cci__store32(head + 36, conn->ep->window);
-    (void)cci__tiny_transmit(conn->ep, &conn->peer, head, sizeof head, NULL, 0);
+#ifdef CCI_TINY_SEAL
+    if (conn->key) {
+        cci__store64(head + size, cci__reset_secret(conn->ep->secrets, cci__tiny_index(conn), conn->token));
+        size += CCI__SECRET_SIZE;
+    }
+#endif
+    (void)cci__tiny_send(conn, head, size, NULL, 0);
 }
 
 /* The request data lies in the first send slot. */
 static void cci__tiny_request(cci__tiny_conn_t *conn) {
-    uint8_t head[48];
+    uint8_t head[CCI__TINY_REQUEST];
+    uint32_t size = CCI__REQUEST_SIZE;
     memset(head, 0, sizeof head);
     cci__tiny_head(head, CCI__PKT_REQUEST, cci__tiny_index(conn), conn->token, 0, 0);
     head[2] = (uint8_t)conn->pub.attribute;
@@ -20774,7 +20911,15 @@ static void cci__tiny_request(cci__tiny_conn_t *conn) {
     cci__store32(head + 28, conn->ep->window);
     cci__store16(head + 32, (uint16_t)conn->request_length);
     cci__store16(head + 38, (uint16_t)conn->request_length);
-    (void)cci__tiny_transmit(conn->ep, &conn->peer, head, sizeof head, conn->op[0].u.message, conn->request_length);
+#ifdef CCI_TINY_SEAL
+    if (conn->key) {
+        cci__store64(head + size, conn->key_id);
+        cci__store64(head + CCI__SEALED_REQUEST,
+                     cci__reset_secret(conn->ep->secrets, cci__tiny_index(conn), conn->token));
+        size = CCI__TINY_REQUEST;
+    }
+#endif
+    (void)cci__tiny_send(conn, head, size, conn->op[0].u.message, conn->request_length);
     conn->due = conn->ep->now + cci__tiny_retry(conn->tries);
     if (conn->tries < 255) conn->tries++;
 }
@@ -20805,14 +20950,15 @@ static int cci__tiny_data(cci__tiny_conn_t *conn, const uint8_t *frame, uint32_t
                           uint32_t length) {
     uint8_t head[CCI__TINY_HEAD + CCI__TINY_ACK_ROOM + CCI__TINY_FRAME];
     uint32_t at = CCI__TINY_HEAD, space = conn->ep->mtu - CCI__TINY_HEAD - size - length;
-    int has_ack = conn->known > 0 && space >= 16 && (conn->ack || conn->pub.attribute != CCI_CONN_ATTR_UU);
+    int was_sent, has_ack = conn->known > 0 && space >= 16 && (conn->ack || conn->pub.attribute != CCI_CONN_ATTR_UU);
     memset(head, 0, sizeof head);
     cci__tiny_head(head, CCI__PKT_DATA, conn->peer_index, conn->peer_token, cci__tiny_index(conn),
                    (uint32_t)conn->next_number);
     if (has_ack) at += cci__tiny_write_ack(conn, head + at, cci__min32(space & ~7u, CCI__TINY_ACK_ROOM));
     if (size > 0) memcpy(head + at, frame, (size_t)size);
-    if (!cci__tiny_transmit(conn->ep, &conn->peer, head, at + size, data, length)) return 0;
-    conn->next_number++;
+    was_sent = cci__tiny_send(conn, head, at + size, data, length);
+    if (was_sent || CCI__TINY_KEY(conn)) conn->next_number++; /* no nonce serves twice, whatever the link did */
+    if (!was_sent) return 0;
     if (has_ack) conn->ack = 0;
     return 1;
 }
@@ -20827,18 +20973,35 @@ static void cci__tiny_say(cci__tiny_conn_t *conn, int type, int reason, uint32_t
     (void)cci__tiny_data(conn, frame, sizeof frame, NULL, 0);
 }
 
-/* Answers a packet for which nothing is kept. */
-static void cci__tiny_answer(cci__tiny_t *ep, const cci_link_addr_t *to, const uint8_t *bytes, int type) {
-    uint8_t head[CCI__TINY_HEAD];
+/* Answers a packet of `length` bytes for which nothing is kept. */
+static void cci__tiny_answer(cci__tiny_t *ep, const cci_link_addr_t *to, const uint8_t *bytes, uint32_t length,
+                             int type) {
+    uint8_t head[CCI__TINY_HEAD + CCI__SECRET_SIZE];
+    uint32_t size = CCI__TINY_HEAD;
+    (void)length;
     if (type != CCI__PKT_RESET)
         cci__tiny_head(head, type, cci__load32(bytes + 4), cci__load64(bytes + 8), 0, 0);
     else
         cci__tiny_head(head, type, cci__load32(bytes + 16), cci__load64(bytes + 8), cci__load32(bytes + 4),
                        cci__load32(bytes + 20));
-    (void)cci__tiny_transmit(ep, to, head, sizeof head, NULL, 0);
+#ifdef CCI_TINY_SEAL
+    if (type == CCI__PKT_COOKIE) cci__store64(head + 16, cci__tiny_cookie(ep, bytes, to));
+    if (type == CCI__PKT_RESET && cci__tiny_hooks && length >= size + CCI__SECRET_SIZE) { /* perhaps it was sealed */
+        cci__store64(head + size, cci__reset_secret(ep->secrets, cci__load32(bytes + 4), cci__load64(bytes + 8)));
+        size += CCI__SECRET_SIZE;
+    }
+#endif
+    (void)cci__tiny_transmit(ep, to, head, size, NULL, 0);
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------------- */
+/* ==================================================================================================================
+ * >>tiny-work
+ *
+ * What is under way, and what time demands.
+ *   Parts: operations; the end of a connection; timers; remote memory.
+ * ================================================================================================================== */
+
+/* ---- operations ---- */
 
 static int cci__tiny_is_pending(const cci__tiny_op_t *op) {
     return op->state == CCI__TINY_WAITS || op->state == CCI__TINY_UNDER_WAY;
@@ -21196,6 +21359,12 @@ static void cci__tiny_check_silent(cci__tiny_t *ep) {
 
 static void cci__tiny_open_timers(cci__tiny_conn_t *conn) {
     cci__tiny_t *ep = conn->ep;
+#ifdef CCI_TINY_SEAL
+    if (conn->is_exhausted) {
+        cci__tiny_break(conn, CCI_ERR_DISCONNECTED);
+        return;
+    }
+#endif
     if (CCI__CONNECTS && !conn->is_confirmed && cci__tiny_is_due(ep, conn->due)) {
         cci__tiny_control(conn, CCI__PKT_CONFIRM);
         conn->due = ep->now + cci__tiny_retry(conn->tries);
@@ -21225,6 +21394,7 @@ static void cci__tiny_timers(cci__tiny_conn_t *conn) {
         cci__tiny_fail(conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
         return;
     }
+    if (conn->state == CCI__TINY_GONE) cci__tiny_forget(conn);
     if (conn->state == CCI__TINY_GONE || conn->state == CCI__TINY_REQUESTED || conn->state == CCI__TINY_BROKEN ||
         !cci__tiny_is_due(ep, conn->due))
         return;
@@ -21773,6 +21943,7 @@ static void cci__tiny_on_data(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, uint
 static cci__tiny_conn_t *cci__tiny_take_place(cci__tiny_t *ep, uint32_t index, uint64_t token) {
     cci__tiny_conn_t *conn = &ep->conn[index];
     if (conn->state != CCI__TINY_GONE || conn->pending || conn->is_held || conn->count > 0) return NULL;
+    cci__tiny_forget(conn);
     memset(conn, 0, offsetof(cci__tiny_conn_t, op));
     conn->ep = ep;
     conn->pub.endpoint = &ep->pub;
@@ -21805,43 +21976,104 @@ static void cci__tiny_opened(cci__tiny_conn_t *conn, uint32_t window) {
     for (conn->limit = 2; conn->limit < CCI_TINY_SENDS && (conn->limit + 1u) * 8 * ep->mtu <= window;) conn->limit++;
 }
 
-/* A request, or a copy of one. */
-static void cci__tiny_on_request(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
-    const uint8_t *bytes = (const uint8_t *)buf->bytes;
-    const uint32_t data_length = length >= 48 ? cci__load16(bytes + 32) : 0;
+#ifdef CCI_TINY_SEAL
+/* Is a sealed request, which has no connection, one that may be heard? It was not before, and who sends it is where it
+ * says: else it learns a cookie. Each set of cookies is good for as many requests as are remembered. */
+static int cci__tiny_is_new(cci__tiny_t *ep, const uint8_t *bytes, uint32_t length, const cci_link_addr_t *from) {
     const uint64_t token = cci__load64(bytes + 8);
-    cci__tiny_conn_t *conn;
     uint32_t i;
-    int is_whole;
-    if (length < 48 || bytes[2] > CCI_CONN_ATTR_UU || cci__load32(bytes + 24) == 0 || data_length > CCI_CONN_REQ_LEN ||
-        cci__load16(bytes + 38) > length - 48)
-        return;
+    for (i = 0; i < ep->heard_count; i++)
+        if (ep->heard[i] == token) return 0;
+    if (cci__load64(bytes + 16) == cci__tiny_cookie(ep, bytes, from)) return 1;
+    cci__tiny_answer(ep, from, bytes, length, CCI__PKT_COOKIE);
+    return 0;
+}
+
+/* Asks the program for the key of a sealed request, and opens it. */
+static int cci__tiny_request_opens(cci__tiny_conn_t *conn, uint8_t *bytes, uint32_t length,
+                                   const cci_link_addr_t *from) {
+    cci__tiny_t *ep = conn->ep;
+    const uint64_t token = cci__load64(bytes + 8);
+    cci_seal_peer_t peer;
+    uint8_t nonce[CCI_SEAL_NONCE_LEN];
+    memset(&peer, 0, sizeof peer);
+    peer.endpoint = &ep->pub;
+    peer.attribute = (cci_conn_attribute_t)bytes[2];
+    peer.from = from;
+    peer.key_id = cci__load64(bytes + CCI__REQUEST_SIZE);
+    if ((conn->key = cci__tiny_hooks->key(cci__tiny_hooks->user, &peer)) == NULL) return 0;
+    cci__write_nonce(nonce, token, cci__load64(bytes + 16), cci__load32(bytes + 56), CCI__PKT_REQUEST, 0);
+    if (cci__tiny_hooks->open(cci__tiny_hooks->user, conn->key, nonce, bytes, CCI__SEALED_REQUEST,
+                              bytes + CCI__SEALED_REQUEST, length - CCI__SEALED_REQUEST) != 0) {
+        cci__tiny_forget(conn);
+        return 0;
+    }
+    conn->secret = cci__load64(bytes + CCI__SEALED_REQUEST);
+    ep->heard[ep->heard_count++] = token;
+    if (ep->heard_count == CCI__TINY_HEARD) {
+        ep->epoch++;
+        ep->heard_count = 0;
+    }
+    return 1;
+}
+#else
+#define cci__tiny_is_new(ep, bytes, length, from) 1
+#define cci__tiny_request_opens(conn, bytes, length, from) 1
+#endif
+
+/* The head of a request; 0: it is none, or not one for this endpoint. */
+static uint32_t cci__tiny_request_size(const uint8_t *bytes, uint32_t length) {
+    const int is_sealed = CCI__TINY_SEALS && (bytes[3] & CCI__HEADER_SEALED);
+    const uint32_t head = is_sealed ? CCI__TINY_REQUEST : CCI__REQUEST_SIZE;
+    if (length < head || bytes[2] > CCI_CONN_ATTR_UU || cci__load32(bytes + 24) == 0 ||
+        cci__load16(bytes + 32) > CCI_CONN_REQ_LEN || cci__load16(bytes + 38) > length - head)
+        return 0;
+    return !cci__tiny_hooks || is_sealed || cci__tiny_hooks->plain_allowed ? head : 0;
+}
+
+/* Is there a connection of this request? Then it was repeated because the answer was lost. */
+static int cci__tiny_asks_again(cci__tiny_t *ep, const uint8_t *bytes, const cci_link_addr_t *from) {
+    uint32_t i;
     for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
-        conn = &ep->conn[i];
-        if (!conn->is_server || conn->peer_token != token || conn->peer_index != cci__load32(bytes + 4) ||
-            memcmp(&conn->peer, from, sizeof *from) != 0)
+        cci__tiny_conn_t *conn = &ep->conn[i];
+        if (!conn->is_server || conn->peer_token != cci__load64(bytes + 8) ||
+            conn->peer_index != cci__load32(bytes + 4) || memcmp(&conn->peer, from, sizeof *from) != 0)
             continue;
+        if (CCI__TINY_SEALS && !CCI__TINY_KEY(conn) != !(bytes[3] & CCI__HEADER_SEALED)) return 1;
         if (conn->state == CCI__TINY_ACCEPTED || conn->state == CCI__TINY_OPEN) cci__tiny_accept(conn);
         if (conn->state == CCI__TINY_REJECTED) cci__tiny_control(conn, CCI__PKT_REJECT);
-        return;
+        return 1;
     }
-    is_whole = cci__load16(bytes + 36) == 0 && cci__load16(bytes + 38) == data_length;
+    return 0;
+}
+
+/* A request, or a copy of one. */
+static void cci__tiny_on_request(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
+    uint8_t *bytes = (uint8_t *)buf->bytes;
+    const int is_sealed = CCI__TINY_SEALS && (bytes[3] & CCI__HEADER_SEALED);
+    const uint32_t tag_size = is_sealed ? cci__min32(cci__tiny_hooks->tag_size, length) : 0;
+    cci__tiny_conn_t *conn;
+    int is_whole;
+    if (cci__tiny_request_size(bytes, length - tag_size) == 0 || cci__tiny_asks_again(ep, bytes, from)) return;
+    if (is_sealed && !cci__tiny_is_new(ep, bytes, length, from)) return;
+    is_whole = cci__load16(bytes + 36) == 0 && cci__load16(bytes + 38) == cci__load16(bytes + 32);
     conn = is_whole && cci__tiny_spare(ep) >= 2 ? cci__tiny_new_conn(ep) : NULL;
     if (!conn) {
         if (is_whole) cci__tiny_check_silent(ep);
-        cci__tiny_answer(ep, from, bytes, CCI__PKT_BUSY);
+        cci__tiny_answer(ep, from, bytes, length, CCI__PKT_BUSY);
         return;
     }
+    if (is_sealed && !cci__tiny_request_opens(conn, bytes, length - tag_size, from)) return;
     conn->state = CCI__TINY_REQUESTED;
     conn->is_server = conn->is_confirmed = 1;
     conn->peer = *from;
     conn->peer_index = cci__load32(bytes + 4);
-    conn->peer_token = token;
+    conn->peer_token = cci__load64(bytes + 8);
     conn->pub.attribute = (cci_conn_attribute_t)bytes[2];
     conn->pub.max_send_size = cci__min32(cci__load32(bytes + 24), ep->device.max_send_size);
     conn->until = cci__max32(cci__load32(bytes + 28), 4096); /* the window, until the connection is open */
     conn->request = buf;
-    conn->request_length = data_length;
+    conn->request_length = cci__load16(bytes + 32);
     conn->pending = 1u << CCI_EVENT_CONNECT_REQUEST;
     buf->state = CCI__TINY_ASKS;
 }
@@ -21877,6 +22109,9 @@ static void cci__tiny_on_answer(cci__tiny_conn_t *conn, const uint8_t *bytes) {
         conn->pub.max_send_size = most;
         conn->peer_index = cci__load32(bytes + 16);
         conn->peer_token = cci__load64(bytes + 24);
+#ifdef CCI_TINY_SEAL
+        if (conn->key) conn->secret = cci__load64(bytes + CCI__ACCEPT_SIZE);
+#endif
         conn->fires = conn->tries = 0;
         conn->status = CCI_SUCCESS;
         conn->pending |= 1u << CCI_EVENT_CONNECT;
@@ -21893,11 +22128,16 @@ static void cci__tiny_ended(cci__tiny_conn_t *conn, int status) {
 }
 
 /* RESET names what it answers: the connection is the one whose peer has that index and token. */
-static void cci__tiny_on_reset(cci__tiny_t *ep, const uint8_t *bytes) {
+static void cci__tiny_on_reset(cci__tiny_t *ep, const uint8_t *bytes, uint32_t length) {
     cci__tiny_conn_t *conn = &ep->conn[0];
     const uint32_t index = cci__load32(bytes + 4);
     if (index >= CCI_TINY_CONNECTIONS) return;
     conn += index;
+#ifdef CCI_TINY_SEAL
+    if (conn->key && (length < CCI__TINY_HEAD + CCI__SECRET_SIZE || cci__load64(bytes + 24) != conn->secret)) return;
+#else
+    (void)length;
+#endif
     if (conn->peer_token == cci__load64(bytes + 8) && conn->peer_index == cci__load32(bytes + 16))
         cci__tiny_ended(conn, CCI_ERR_DISCONNECTED);
 }
@@ -21908,6 +22148,16 @@ static void cci__tiny_on_close(cci__tiny_conn_t *conn) {
     cci__tiny_ended(conn, CCI_SUCCESS);
     if (conn->state == CCI__TINY_BROKEN) conn->tries = 6; /* there is nobody left to tell */
 }
+
+#ifdef CCI_TINY_SEAL
+/* Was the packet, of a connection that is sealed, here before? Anybody can send what was sent, which tells nothing. */
+static int cci__tiny_is_copy(const cci__tiny_conn_t *conn, const uint8_t *bytes) {
+    if (!conn->key) return 0;
+    return bytes[1] == CCI__PKT_DATA ? cci__tiny_is_known(conn, cci__load32(bytes + 20)) != 0 : conn->is_copy;
+}
+#else
+#define cci__tiny_is_copy(conn, bytes) 0
+#endif
 
 /* A packet of a connection that is there: the peer knows its token. */
 static void cci__tiny_on_packet(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, uint32_t length) {
@@ -21922,15 +22172,17 @@ static void cci__tiny_on_packet(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, ui
         return;
     }
     if (CCI__TINY_SHAKES && conn->state == CCI__TINY_BROKEN)
-        cci__tiny_answer(conn->ep, &conn->peer, (const uint8_t *)buf->bytes, CCI__PKT_RESET);
+        cci__tiny_answer(conn->ep, &conn->peer, (const uint8_t *)buf->bytes, length, CCI__PKT_RESET);
     if (cci__tiny_is_accepted(conn)) {
         cci__tiny_opened(conn, conn->until);
         conn->status = CCI_SUCCESS;
         conn->pending |= 1u << CCI_EVENT_ACCEPT;
     }
     if (conn->state != CCI__TINY_OPEN) return;
-    conn->heard = conn->ep->now;
-    conn->pings = conn->probes = conn->checks = 0;
+    if (!cci__tiny_is_copy(conn, (const uint8_t *)buf->bytes)) {
+        conn->heard = conn->ep->now;
+        conn->pings = conn->probes = conn->checks = 0;
+    }
     if (type == CCI__PKT_CONFIRM) {
         cci__tiny_control(conn, CCI__PKT_CONFIRMED);
         return;
@@ -21946,13 +22198,17 @@ static uint32_t cci__tiny_checked(const cci__tiny_t *ep, const uint8_t *bytes, u
         length -= 4;
         if (cci__crc32c(0, bytes, length) != cci__load32(bytes + length)) return 0;
     }
-    return length >= CCI__TINY_HEAD && bytes[0] == CCI_PACKET_VERSION && bytes[3] == ep->crc ? length : 0;
+    if (length < CCI__TINY_HEAD || bytes[0] != CCI_PACKET_VERSION) return 0;
+    if (cci__tiny_hooks && bytes[3] == (ep->crc | CCI__HEADER_SEALED)) /* which not all types of packets are */
+        return bytes[1] < 12 && (0xefau >> bytes[1] & 1) ? length : 0;
+    return bytes[3] == ep->crc ? length : 0;
 }
 
 /* A packet that names a connection of this side. */
 static void cci__tiny_on_named(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
-    const uint8_t *bytes = (const uint8_t *)buf->bytes;
+    uint8_t *bytes = (uint8_t *)buf->bytes;
     cci__tiny_conn_t *conn = cci__tiny_find(ep, cci__load32(bytes + 4), cci__load64(bytes + 8));
+    if (conn && bytes[1] != CCI__PKT_COOKIE && !cci__tiny_opens(conn, bytes, &length)) return;
     switch (bytes[1]) {
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
@@ -21964,7 +22220,7 @@ static void cci__tiny_on_named(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t l
     case CCI__PKT_DATA:
     case CCI__PKT_CLOSE:
         if (!conn) {
-            if (CCI__TINY_SHAKES) cci__tiny_answer(ep, from, bytes, CCI__PKT_RESET);
+            if (CCI__TINY_SHAKES) cci__tiny_answer(ep, from, bytes, length, CCI__PKT_RESET);
         } else if (bytes[1] != CCI__PKT_ACCEPT)
             cci__tiny_on_packet(conn, buf, length);
         else if (CCI__CONNECTS)
@@ -21981,15 +22237,15 @@ static void cci__tiny_on_named(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t l
 static void cci__tiny_input(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t length, const cci_link_addr_t *from) {
     const uint8_t *bytes = (const uint8_t *)buf->bytes;
     length = cci__tiny_checked(ep, bytes, length);
-    if (length == 0 || (bytes[1] == CCI__PKT_ACCEPT && length < 40)) return;
+    if (length == 0 || (bytes[1] == CCI__PKT_ACCEPT && length < CCI__ACCEPT_SIZE)) return;
     if (bytes[1] == CCI__PKT_RESET) {
-        if (CCI__TINY_SHAKES && length == CCI__TINY_HEAD) cci__tiny_on_reset(ep, bytes);
+        if (CCI__TINY_SHAKES) cci__tiny_on_reset(ep, bytes, length);
     } else if (bytes[1] != CCI__PKT_REQUEST)
         cci__tiny_on_named(ep, buf, length, from);
     else if (CCI__SERVES)
         cci__tiny_on_request(ep, buf, length, from);
     else if (CCI__TINY_SHAKES && length >= 48)
-        cci__tiny_answer(ep, from, bytes, CCI__PKT_REJECT);
+        cci__tiny_answer(ep, from, bytes, length, CCI__PKT_REJECT);
 }
 
 /* Sends acknowledgements that nothing has taken along: those that are urgent, 1, or all, 0. */
@@ -22041,7 +22297,8 @@ static cci_event_t *cci__tiny_conn_event(cci__tiny_conn_t *conn, uint32_t kinds)
     event->type = (cci_event_type_t)type;
     if (CCI__SERVES && type == CCI_EVENT_CONNECT_REQUEST) {
         event->request.data_len = conn->request_length;
-        event->request.data_ptr = (const uint8_t *)conn->request->bytes + 48;
+        event->request.data_ptr =
+            (const uint8_t *)conn->request->bytes + (CCI__TINY_KEY(conn) ? CCI__TINY_REQUEST : CCI__REQUEST_SIZE);
         event->request.attribute = conn->pub.attribute;
     } else if (CCI__CONNECTS && type == CCI_EVENT_CONNECT) {
         event->connect.status = (cci_status_t)(handle ? CCI_SUCCESS : conn->status);
@@ -22230,34 +22487,62 @@ CCI_API int cci_reject_data(cci_event_t *conn_req, const void *data_ptr, uint32_
     return status == CCI_SUCCESS ? cci_reject(conn_req) : status;
 }
 
+#ifdef CCI_TINY_SEAL
+/* Asks the program for the key of a connection that it wants. 0: it has none, and needs one. */
+static int cci__tiny_has_key(cci__tiny_conn_t *conn, const char *address) {
+    cci_seal_peer_t peer;
+    memset(&peer, 0, sizeof peer);
+    peer.endpoint = conn->pub.endpoint;
+    peer.attribute = conn->pub.attribute;
+    peer.from = &conn->peer;
+    peer.address = address;
+    peer.context = conn->pub.context;
+    conn->key = cci__tiny_hooks->key(cci__tiny_hooks->user, &peer);
+    conn->key_id = peer.key_id;
+    return conn->key || cci__tiny_hooks->plain_allowed;
+}
+#else
+#define cci__tiny_has_key(conn, address) 1
+#endif
+
+static void cci__tiny_give_up_after(cci__tiny_conn_t *conn, const struct timeval *timeout) {
+    if (timeout->tv_sec >= 100000) return; /* as good as never */
+    conn->is_late = 1;
+    conn->until = conn->ep->now + (uint32_t)timeout->tv_sec * 15259u + cci__tiny_ticks((uint32_t)timeout->tv_usec);
+}
+
+/* A link of two endpoints needs no addresses. */
+static int cci__tiny_resolve(const cci__tiny_t *ep, const char *address, cci_link_addr_t *peer) {
+    memset(peer, 0, sizeof *peer);
+    return ep->link->resolve ? ep->link->resolve(ep->handle, address, peer) : (int)CCI_SUCCESS;
+}
+
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout) {
     cci__tiny_t *ep = (cci__tiny_t *)(void *)endpoint;
     cci__tiny_conn_t *conn;
     cci_link_addr_t peer;
-    int status = CCI_SUCCESS;
+    int status;
     if (!endpoint || !server_uri || (!data_ptr && data_len > 0) || data_len > CCI_CONN_REQ_LEN ||
         (unsigned)attribute > CCI_CONN_ATTR_UU_MC_RX || (flags & ~CCI__TINY_FLAGS) ||
         strncmp(server_uri, "link://", 7) != 0)
         return CCI_EINVAL;
     if (timeout && !cci__is_duration(timeout)) return CCI_EINVAL;
-    if (!CCI__CONNECTS || attribute > CCI_CONN_ATTR_UU || data_len > ep->mtu - 48) return CCI_ERR_NOT_IMPLEMENTED;
-    memset(&peer, 0, sizeof peer);
-    if (ep->link->resolve) status = ep->link->resolve(ep->handle, server_uri + 7, &peer);
+    if (!CCI__CONNECTS || attribute > CCI_CONN_ATTR_UU || data_len > ep->mtu - cci__tiny_request_head())
+        return CCI_ERR_NOT_IMPLEMENTED;
+    status = cci__tiny_resolve(ep, server_uri + 7, &peer);
     if (status != CCI_SUCCESS) return status;
     if ((conn = cci__tiny_new_conn(ep)) == NULL) return CCI_ENOMEM;
     cci__tiny_look_at_clock(ep);
-    conn->state = CCI__TINY_CONNECTING;
     conn->peer = peer;
     conn->pub.attribute = attribute;
     conn->pub.max_send_size = ep->device.max_send_size;
     conn->pub.context = (void *)(uintptr_t)context;
     conn->request_length = data_len;
+    if (cci__tiny_hooks && !cci__tiny_has_key(conn, server_uri + 7)) return CCI_ERR_NOT_FOUND;
+    conn->state = CCI__TINY_CONNECTING;
     if (data_len > 0) memcpy(conn->op[0].u.message, data_ptr, (size_t)data_len);
-    if (timeout && timeout->tv_sec < 100000) {
-        conn->is_late = 1;
-        conn->until = ep->now + (uint32_t)timeout->tv_sec * 15259u + cci__tiny_ticks((uint32_t)timeout->tv_usec);
-    }
+    if (timeout) cci__tiny_give_up_after(conn, timeout);
     conn->due = ep->now;
     cci__tiny_step(ep);
     return CCI_SUCCESS;
@@ -22503,11 +22788,23 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
 
 /* ---- endpoints and the rest ------------------------------------------------------------------------------------- */
 
+#ifdef CCI_TINY_SEAL
+/* What cookies and RESETs are made of, if packets are sealed; 0: there is no source of chance. */
+static int cci__tiny_has_secrets(cci__tiny_t *ep) {
+    if (!cci__tiny_hooks) return 1;
+    ep->secrets[0] = cci__tiny_secret();
+    ep->secrets[1] = cci__tiny_secret();
+    return ep->secrets[0] != 0 && ep->secrets[1] != 0;
+}
+#else
+#define cci__tiny_has_secrets(ep) 1
+#endif
+
 CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
                                         cci_os_handle_t *fd) {
     cci_link_info_t info;
     cci__tiny_t *ep = cci__tiny;
-    uint32_t most;
+    uint32_t most, overhead;
     int status;
     if (!link || !endpoint || link->version < 1 || link->version > CCI_LINK_VERSION) return CCI_EINVAL;
     if (fd) return CCI_ERR_NOT_IMPLEMENTED;
@@ -22521,8 +22818,9 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
     status = link->open(&ep->device, service, 0, &ep->handle, &info);
     if (status != CCI_SUCCESS) return status;
     ep->crc = info.crc != 0;
-    ep->mtu = (info.mtu - (ep->crc ? 4u : 0u)) & ~7u;
-    if (info.mtu > CCI_TINY_MTU || info.mtu < 256u + (ep->crc ? 4u : 0u)) {
+    overhead = (ep->crc ? CCI__CRC_SIZE : 0u) + (cci__tiny_hooks ? cci__tiny_hooks->tag_size : 0u);
+    ep->mtu = (info.mtu - overhead) & ~7u;
+    if (info.mtu > CCI_TINY_MTU || info.mtu < 256u + overhead || !cci__tiny_has_secrets(ep)) {
         link->close(ep->handle);
         return info.mtu > CCI_TINY_MTU ? CCI_ENOMEM : CCI_ERROR;
     }
@@ -22546,6 +22844,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
         cci__tiny_conn_t *conn = &ep->conn[i];
         if (conn->state == CCI__TINY_OPEN && conn->ack) (void)cci__tiny_data(conn, NULL, 0, NULL, 0);
         if (conn->state == CCI__TINY_OPEN || conn->state == CCI__TINY_ACCEPTED) cci__tiny_control(conn, CCI__PKT_CLOSE);
+        cci__tiny_forget(conn);
     }
     ep->link->close(ep->handle);
     ep->link = NULL;
@@ -22553,8 +22852,18 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 }
 
 CCI_API int cci_setup(const cci_setup_t *setup) {
+#ifdef CCI_TINY_SEAL
+    uint32_t i;
+#endif
     if (setup && !setup->alloc != !setup->release) return CCI_EINVAL;
+#ifdef CCI_TINY_SEAL
+    if (setup && setup->seal && !cci__can_seal(setup->seal)) return CCI_EINVAL;
+    for (i = 0; i < CCI_TINY_ENDPOINTS; i++)
+        if (cci__tiny[i].link) return CCI_EBUSY; /* it may have keys */
+    cci__tiny_hooks = setup ? setup->seal : NULL;
+#else
     if (setup && setup->seal) return CCI_ERR_NOT_IMPLEMENTED;
+#endif
     cci__tiny_random = setup ? setup->random : NULL;
     cci__tiny_user = setup ? setup->user : NULL;
     return CCI_SUCCESS;
@@ -22661,7 +22970,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
 static void cci__tiny_caps(const cci__tiny_t *ep, const cci__tiny_conn_t *conn, cci_caps_t *caps) {
     memset(caps, 0, sizeof *caps);
     caps->max_send_size = conn ? conn->pub.max_send_size : ep->device.max_send_size;
-    caps->max_request_len = cci__min32(ep->mtu - 48, CCI_CONN_REQ_LEN);
+    caps->max_request_len = cci__min32(ep->mtu - cci__tiny_request_head(), CCI_CONN_REQ_LEN);
+    if (cci__tiny_hooks && (!conn || CCI__TINY_KEY(conn))) caps->can |= CCI_CAN_SEAL;
     caps->max_connections = CCI_TINY_CONNECTIONS;
     caps->max_send_bufs = CCI_TINY_SENDS;
     caps->max_recv_bufs = CCI_TINY_RECEIVES;

@@ -11,12 +11,13 @@ arrays() {
     defines=
 }
 
-# profile_suite small|least|tiny 'NETWORKS' [32]: what a profile for small machines has of it.
+# profile_suite small|least|tiny|sealed 'NETWORKS' [32]: what a profile for small machines has of it.
 profile_suite() {
     compiler_of "${3:-}" || return
     program=conformance-$1${3:-} runner_of_tests=-lcmocka macro=-DCCI_SMALL
     [ "$1" != least ] || macro="$macro -DCCI_NO_SEAL -DCCI_NO_MULTICAST -DCCI_NO_MIGRATION"
     [ "$1" != tiny ] || macro=-DCCI_TINY
+    [ "$1" != sealed ] || macro='-DCCI_TINY -DCCI_TINY_SEAL'
     [ -z "${3:-}" ] || runner_of_tests=-Itests/support/elsewhere
     # shellcheck disable=SC2086
     $compiler -std=gnu11 $flags $macro -I. -o "$run_programs/$program" "$suite" $runner_of_tests ||
@@ -46,6 +47,7 @@ conformance_steps() {
     step conformance-small-least brief profile_suite least 'sim sim-lossy sim-crc'
     step conformance-small-32 profile_suite small "$simulated" 32
     step conformance-tiny brief profile_suite tiny "$tiny"
+    step conformance-tiny-sealed brief profile_suite sealed 'sim-sealed sim-sealed-noisy'
     step conformance-tiny-32 brief profile_suite tiny "$tiny" 32
     step conformance-udp-portable brief portable conformance $suite udp
     step conformance-sisci-vendor adapted plain '' conformance $suite sisci-vendor

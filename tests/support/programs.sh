@@ -181,10 +181,10 @@ macros_of() {
     small_asks) macros="-DCCI_SMALL -DCCI_NO_SERVER $without" ;;
     small_serves) macros="-DCCI_SMALL -DCCI_NO_CLIENT $without" ;;
     least) macros='-DCCI_SMALL -DCCI_NO_RMA -DCCI_NO_TEXT -DCCI_NO_CONGESTION' ;;
-    tiny) macros=$tiny ;;
+    tiny) macros="$tiny -DCCI_TINY_SEAL" ;;
     bare) macros="$tiny -DCCI_TINY_RECEIVES=2 -DCCI_NO_RMA" ;;
-    asks) macros="$tiny -DCCI_NO_SERVER" ;;
-    serves) macros="$tiny -DCCI_NO_CLIENT" ;;
+    asks) macros="$tiny -DCCI_TINY_SEAL -DCCI_NO_SERVER" ;;
+    serves) macros="$tiny -DCCI_TINY_SEAL -DCCI_NO_CLIENT" ;;
     esac
 }
 

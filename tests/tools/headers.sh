@@ -76,6 +76,7 @@ headers() {
     accept core -DCCI_REL_IMPLEMENTATION= -DCCI_SMALL=
     accept core "$all" -DCCI_TINY=
     accept core "$all" -DCCI_TINY= -DCCI_NO_RMA= -DCCI_NO_TEXT= -DNDEBUG
+    accept core "$all" -DCCI_TINY= -DCCI_TINY_SEAL= -DCCI_NO_CLIENT=
     accept core "$all" -DCCI_TINY= -DCCI_STATIC= -DCCI_TINY_CONNECTIONS=1 -DCCI_TINY_SENDS=8
     accept sisci
     accept sisci-alone
@@ -230,6 +231,8 @@ blunders() {
     done
     printf '#define CCI_NO_SERVER\n#define CCI_NO_CLIENT\n#define CCI_IMPLEMENTATION\n#include "cci.h"\n' >"$out/nobody.c"
     blunder 'leave nobody who connects' "$out/nobody.c"
+    { printf '#define CCI_TINY\n#define CCI_TINY_SEAL\n' && cat "$out/nobody.c"; } >"$out/sealed.c"
+    blunder 'CCI_TINY_SEAL needs handshakes' "$out/sealed.c"
     blunder 'cci_only_one_file_may_define_CCI_IMPLEMENTATION' "$out/one.c" "$out/two.c"
 }
 

@@ -25,6 +25,7 @@ typedef struct datagram {
 
 uint64_t small_now_ns;
 uint32_t small_mtu;
+int small_sealed;
 static datagram_t queue[QUEUE];
 static uint32_t under_way; /* so many of them, from the first on */
 static uint32_t bad; /* per cent of datagrams that are lost, as many come twice, and as many are changed */
@@ -90,7 +91,8 @@ static const char *pair(const struct side *server_side, const struct side *clien
     under_way = 0;
     random_state = 88172645463325252u + (uint64_t)seed * 7919u;
     small_now_ns = 1000000000;
-    small_mtu = 260u + (seed % 3 == 2 ? 8 * below(120) : 0);
+    small_sealed = seed / 2 % 2 && server_side->seals && client_side->seals;
+    small_mtu = 260u + 16u * (uint32_t)small_sealed + (seed % 3 == 2 ? 8 * below(120) : 0);
     bad = seed % 4 == 0 ? 0 : below(12);
     if (loss >= 0) bad = (uint32_t)loss;
     server = server_side->open('s', '\0', 0, seed);
@@ -108,7 +110,7 @@ static const char *pair(const struct side *server_side, const struct side *clien
     }
     client_side->close(client);
     server_side->close(server);
-    if (!failure && (server_side->blocks_left() != 0 || client_side->blocks_left() != 0)) failure = "memory is left";
+    if (!failure && (server_side->blocks_left() != 0 || client_side->blocks_left() != 0)) failure = "memory or a key is left, or a nonce came twice";
     return failure;
 }
 
@@ -117,6 +119,7 @@ static const char *refusal(const struct side *server_side, const struct side *cl
     end_t *server, *client;
     const char *failure;
     under_way = bad = 0;
+    small_sealed = 0;
     server = server_side->open('s', '\0', 0, seed);
     client = client_side->open('c', 's', seed % 2, seed);
     (void)talk(server_side, server, client_side, client);

@@ -23,10 +23,12 @@ struct side {
     void (*close)(end_t *end);
     const struct end_state *(*state)(end_t *end);
     long (*blocks_left)(void);
+    int seals; /* packets can be sealed */
 };
 
 /* The network, in virtual time. */
 extern uint64_t small_now_ns;
 extern uint32_t small_mtu;
+extern int small_sealed; /* all packets are */
 void small_send(uint8_t from, uint8_t to, const uint8_t *bytes, uint32_t length);
 uint32_t small_receive(uint8_t at, uint8_t *from, uint8_t *bytes, uint32_t capacity);

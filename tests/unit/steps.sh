@@ -33,7 +33,7 @@ small_profiles() {
     # shellcheck disable=SC2086
     $compiler -std=gnu11 $flags -I. -o "$out/small${1:-}/small" tests/unit/small.c "$out/small${1:-}"/*.o ||
         { fail 'small.c does not compile' && return; }
-    within 900 "$out/small${1:-}/small" 3 >"$out/small${1:-}/said.txt"
+    within 900 "$out/small${1:-}/small" 4 >"$out/small${1:-}/said.txt"
     status=$?
     cat "$out/small${1:-}/said.txt"
     passed=$((passed + $(grep -c '^ok: ' "$out/small${1:-}/said.txt")))

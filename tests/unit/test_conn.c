@@ -1337,7 +1337,7 @@ static void test_sealed_packets_open_as_they_were_and_otherwise_not_at_all(void 
     assert_int_equal(give(s, &plain), CCI_CONN_GOT_MISMATCH);
     p = say(s, CCI__PKT_ACCEPT);
     assert_int_equal(give_damaged(c, &p), CCI_CONN_GOT_ACCEPT);
-    assert_true(cci_conn_peer_of(c->conn)->secret == cci_conn_reset_secret(&s->table, s->conn->index, s->conn->token));
+    assert_true(cci_conn_peer_of(c->conn)->secret == cci__reset_secret(s->table.key, s->conn->index, s->conn->token));
     cci_conn_opened(&c->table, c->conn, now_ns);
     confirm = say(c, CCI__PKT_CONFIRM);
     assert_int_equal(give_damaged(s, &confirm), CCI_CONN_GOT_CONFIRM);

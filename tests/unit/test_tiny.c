@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * small.c lets it talk to all other profiles. Here are the ends of connections, what is refused, and bytes of strangers.
- * test_tiny_alone.c runs what needs no handshake with connections that both sides know of.
+ * test_tiny_alone.c runs what needs no handshake with connections that both sides know of, test_tiny_sealed.c all with packets
+ * that are sealed, and what only such connections have.
  */
 #define _GNU_SOURCE 1
 #include <setjmp.h>
@@ -18,8 +19,16 @@
 #define CCI_TINY
 #define CCI_TINY_ENDPOINTS 3
 #define CCI_TINY_SENDS 4
+#ifdef CCI_TINY_SEAL
+#define CCI_TINY_MTU 280
+#define LINE_MTU 272u /* with a tag */
+#else
+#define LINE_MTU 256u
+#endif
 #define CCI_IMPLEMENTATION
 #include "cci.h"
+
+#include "tests/support/seal.h"
 
 #define QUEUE 64u
 #define MS UINT64_C(1000000)
@@ -35,6 +44,8 @@ static uint32_t dead, sent_to[3];             /* sides that hear and say nothing
 static uint64_t clock_ns, random_state;
 static uint32_t probe_idle_s;
 static uint8_t last[CCI_TINY_MTU]; /* what was sent last */
+static uint8_t recorded[CCI_TINY_MTU]; /* the last packet of `record_type` to the side `record_to` */
+static uint32_t recorded_length, record_type, record_to;
 static cci_endpoint_t *side[3];
 
 static uint32_t below(uint32_t most) {
@@ -53,7 +64,7 @@ static int line_open(cci_device_t *device, const char *service, int want, void *
     static uint8_t numbers[3] = {0, 1, 2};
     (void)device, (void)want;
     *link = &numbers[service[0] - '0'];
-    info->mtu = 256; /* without a checksum: whatever is changed on the way is looked at */
+    info->mtu = LINE_MTU; /* without a checksum: whatever is changed on the way is looked at */
     info->probe_idle_s = probe_idle_s;
     return CCI_SUCCESS;
 }
@@ -91,7 +102,11 @@ static int line_send(void *link, const cci_link_tx_t *tx, int count) {
         memcpy(last + length, tx->piece[i].data, tx->piece[i].length);
     }
     assert_int_equal(length, tx->length);
-    assert_true(length <= 256);
+    assert_true(length <= LINE_MTU);
+    if (tx->to->bytes[0] == record_to && last[1] == record_type) {
+        memcpy(recorded, last, sizeof last);
+        recorded_length = length;
+    }
     if (below(100) < bad) {
         put(*(uint8_t *)link, tx->to->bytes[0], last, length); /* the right one comes, too */
         change(last, &length);
@@ -151,6 +166,10 @@ static int setup(void **state) {
     int i;
     (void)state;
     hooks.random = chance;
+#ifdef CCI_TINY_SEAL
+    hooks.seal = &seal_hooks;
+#endif
+    record_type = record_to = recorded_length = 0;
     queued = bad = lost = is_cut = is_full = probe_idle_s = dead = 0;
     memset(sent_to, 0, sizeof sent_to);
     clock_ns = 1000 * MS;
@@ -164,7 +183,9 @@ static int teardown(void **state) {
     int i;
     (void)state;
     for (i = 0; i < 3; i++) (void)cci_destroy_endpoint(side[i]);
-    return 0;
+    i = seal_state.repeats == 0 && seal_state.given == seal_state.forgotten ? 0 : -1;
+    seal_reset();
+    return i;
 }
 
 /* The next event of a side while the others work, who get none; NULL after so long. */
@@ -373,31 +394,33 @@ static void test_full_buffers_give_up_who_does_not_answer(void **state) {
 /* Side 2 says the same request again and again, for a minute: peers that live stay, and hear little of it. */
 static void test_requests_throw_nobody_out(void **state) {
     cci_connection_t *server[3];
-    uint8_t request[48];
-    uint32_t i;
+    uint8_t request[CCI_TINY_MTU];
+    uint32_t i, length;
     (void)state;
     (void)connect_sides(CCI_CONN_ATTR_RO, &server[0]);
     (void)connect_sides(CCI_CONN_ATTR_UU, &server[1]);
+    record_type = CCI__PKT_REQUEST;
     ask(2, "link://0", CCI_CONN_ATTR_RO);
-    memcpy(request, last, sizeof request);
-    memset(request + 32, 0, 16); /* without data */
+    assert_null(next_event(0, 50)); /* sealed, it learns its cookie meanwhile */
+    memcpy(request, recorded, sizeof request);
+    length = recorded_length;
     sent_to[1] = 0;
     for (i = 0; i < 60000; i++) {
-        request[8] = (uint8_t)i; /* of the token */
-        put(2, 0, request, sizeof request);
+        if (!CCI__TINY_SEALS) request[8] = (uint8_t)i; /* of the token */
+        put(2, 0, request, length);
         assert_null(next_event(0, 1));
     }
     assert_in_range(sent_to[1], 30, 2 * 60);
     /* Six questions are lost, then it answers for once, and six are lost again. */
     for (i = 0; i < 40; i++) {
         dead = i % 4 == 3 ? 0 : 1 << 1;
-        put(2, 0, request, sizeof request);
+        put(2, 0, request, length);
         assert_null(next_event(0, 1000));
     }
     /* Questions of long ago don't count. */
     dead = 1 << 1;
     for (i = 0; i < 40; i++) {
-        put(2, 0, request, sizeof request);
+        put(2, 0, request, length);
         assert_null(next_event(0, 20000));
     }
 }
@@ -444,6 +467,8 @@ static void test_what_lies_behind_a_gap_at_the_end_was_not_delivered(void **stat
 
 #if CCI__TINY_SHAKES
 static void test_a_peer_that_was_restarted_has_forgotten(void **state) {
+    /* where packets are sealed it can't prove that it knows nothing any more */
+    const cci_status_t forgotten = CCI__TINY_SEALS ? CCI_ETIMEDOUT : CCI_ERR_DISCONNECTED;
     cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
     cci_event_t *event;
     (void)state;
@@ -453,9 +478,9 @@ static void test_a_peer_that_was_restarted_has_forgotten(void **state) {
     is_cut = 0;
     open_side(0);
     say(client, "anybody?");
-    expect_sent(1, CCI_ERR_DISCONNECTED);
+    expect_sent(1, forgotten);
     event = expect(1, CCI_EVENT_DISCONNECT);
-    assert_int_equal(event->disconnect.status, CCI_ERR_DISCONNECTED);
+    assert_int_equal(event->disconnect.status, forgotten);
     done(event);
 }
 
@@ -840,8 +865,199 @@ static void test_changed_packets_do_no_harm(void **state) {
     for (i = 0; i < 3; i++) assert_true(cci__tiny_spare((const cci__tiny_t *)(const void *)side[i]) <= CCI_TINY_RECEIVES);
 }
 
+#ifdef CCI_TINY_SEAL
+/* ---- sealed packets -------------------------------------------------------------------------------------------------------- */
+
+static cci__tiny_conn_t *conn_of(cci_connection_t *connection) {
+    return (cci__tiny_conn_t *)(void *)connection;
+}
+
+/* Is nothing to be seen of what `bytes` do to a side, and does the connection work? */
+static void does_nothing(cci_connection_t *client, int to, const uint8_t *bytes, uint32_t length) {
+    const uint8_t from = to ? 0 : 1;
+    put(from, (uint8_t)to, bytes, length);
+    assert_null(next_event(to, 20));
+    say(client, "still there?");
+    expect_sent(1, CCI_SUCCESS);
+    expect_text(0, "still there?");
+}
+
+static void test_packets_that_anybody_can_make_do_nothing(void **state) {
+    static const uint8_t types[] = {CCI__PKT_CONFIRM, CCI__PKT_CONFIRMED, CCI__PKT_DATA, CCI__PKT_CLOSE, CCI__PKT_CLOSED,
+                                    CCI__PKT_ACCEPT, CCI__PKT_REJECT, CCI__PKT_COOKIE, CCI__PKT_RESET, CCI__PKT_BUSY};
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    const cci__tiny_conn_t *peer = conn_of(client);
+    uint8_t bytes[80];
+    uint32_t i, length, flags;
+    (void)state;
+    for (i = 0; i < sizeof types; i++) {
+        for (flags = 0; flags <= 2; flags += 2) {
+            for (length = 24; length <= 80; length += 8) { /* a RESET with a secret, one that is wrong, too */
+                memset(bytes, 0, sizeof bytes);
+                if (types[i] == CCI__PKT_RESET)
+                    cci__tiny_head(bytes, types[i], cci__tiny_index(conn_of(server)), conn_of(server)->peer_token, peer->peer_index, 5);
+                else
+                    cci__tiny_head(bytes, types[i], cci__tiny_index(conn_of(server)), conn_of(server)->token, cci__tiny_index(peer), 5);
+                bytes[0] = CCI_PACKET_VERSION;
+                bytes[3] = (uint8_t)flags;
+                if (types[i] == CCI__PKT_RESET) { /* it names its sender's index in the other place */
+                    cci__store32(bytes + 4, cci__tiny_index(conn_of(server)));
+                    cci__store32(bytes + 16, conn_of(server)->peer_index);
+                }
+                does_nothing(client, 0, bytes, length);
+            }
+        }
+    }
+}
+
+static void test_a_request_that_is_not_sealed_is_not_heard(void **state) {
+    uint8_t bytes[48];
+    (void)state;
+    memset(bytes, 0, sizeof bytes);
+    cci__tiny_head(bytes, CCI__PKT_REQUEST, 0, 77, 0, 0);
+    bytes[0] = CCI_PACKET_VERSION;
+    cci__store32(bytes + 24, 100);
+    cci__store32(bytes + 28, 10000);
+    put(1, 0, bytes, sizeof bytes);
+    assert_null(next_event(0, 100));
+    assert_int_equal(sent_to[1], 0);
+    bytes[3] = CCI__HEADER_SEALED; /* too short for that */
+    put(1, 0, bytes, sizeof bytes);
+    assert_null(next_event(0, 100));
+    assert_int_equal(sent_to[1], 0);
+}
+
+static void test_another_key_opens_nothing(void **state) {
+    cci_event_t *event;
+    (void)state;
+    seal_state.secret_of_client = 2;
+    ask(1, "link://0", CCI_CONN_ATTR_RO);
+    assert_null(next_event(0, 5000));
+    event = expect(1, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    done(event);
+    seal_state.secret_of_client = 0; /* the program has none for this server */
+    assert_int_equal(cci_connect(side[1], "link://0", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_ERR_NOT_FOUND);
+    seal_hooks.plain_allowed = 1;
+    seal_state.secret_of_server = 0;
+    ask(1, "link://0", CCI_CONN_ATTR_RO);
+    event = expect(0, CCI_EVENT_CONNECT_REQUEST);
+    assert_memory_equal(event->request.data_ptr, "hello", 5);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    done(event);
+    event = expect(1, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    assert_null(conn_of(event->connect.connection)->key);
+    done(event);
+    done(expect(0, CCI_EVENT_ACCEPT));
+}
+
+/* It is recorded as it was heard. Others come and go in between: more than one set of cookies is good for. */
+static void test_a_sealed_request_is_heard_once(void **state) {
+    cci_connection_t *server, *client;
+    uint8_t request[CCI_TINY_MTU];
+    uint32_t length;
+    int i;
+    (void)state;
+    record_type = CCI__PKT_REQUEST;
+    client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    memcpy(request, recorded, sizeof request);
+    length = recorded_length;
+    assert_true(cci__load64(request + 16) != 0); /* the one with a cookie */
+    for (i = 0; i < 40; i++) {
+        put(1, 0, request, length);
+        assert_null(next_event(0, 50));
+        say(client, "x");
+        expect_text(0, "x");
+        expect_sent(1, CCI_SUCCESS);
+        assert_int_equal(cci_disconnect(client), CCI_SUCCESS);
+        done(expect(0, CCI_EVENT_DISCONNECT));
+        put(1, 0, request, length);
+        assert_null(next_event(0, 50));
+        assert_int_equal(cci_disconnect(server), CCI_SUCCESS);
+        put(1, 0, request, length);
+        assert_null(next_event(0, 5000));
+        client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    }
+}
+
+/* Whoever recorded the peer's packets can't make a dead one live. */
+static void test_what_was_sent_before_is_no_sign_of_life(void **state) {
+    static const uint8_t types[] = {CCI__PKT_CONFIRM, CCI__PKT_DATA};
+    cci_connection_t *server, *client;
+    cci_event_t *event;
+    uint64_t since_ns;
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < sizeof types; i++) {
+        dead = 0;
+        probe_idle_s = 10;
+        assert_int_equal(cci_destroy_endpoint(side[0]), CCI_SUCCESS);
+        open_side(0);
+        record_type = types[i];
+        client = connect_sides(CCI_CONN_ATTR_RO, &server);
+        say(client, "x");
+        expect_text(0, "x");
+        expect_sent(1, CCI_SUCCESS);
+        dead = 2;
+        since_ns = clock_ns;
+        do {
+            dead = 0;
+            put(1, 0, recorded, recorded_length);
+            dead = 2;
+            event = next_event(0, 500);
+            assert_true(clock_ns - since_ns < 40000 * MS);
+        } while (!event);
+        assert_int_equal(event->type, CCI_EVENT_DISCONNECT);
+        assert_int_equal(event->disconnect.status, CCI_ETIMEDOUT);
+        assert_int_equal(cci_disconnect(server), CCI_SUCCESS);
+        done(event);
+        (void)cci_destroy_endpoint(side[1]);
+        open_side(1);
+    }
+}
+
+static void test_a_key_that_is_used_up_ends_the_connection(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    cci_event_t *event;
+    (void)state, (void)server;
+    seal_state.fails = 1;
+    say(client, "x");
+    expect_sent(1, CCI_ERR_DISCONNECTED);
+    event = expect(1, CCI_EVENT_DISCONNECT);
+    assert_int_equal(event->disconnect.status, CCI_ERR_DISCONNECTED);
+    assert_int_equal(cci_disconnect(client), CCI_SUCCESS);
+    done(event);
+    assert_null(next_event(1, 10000));
+}
+
+/* The header has the low half of a packet's number, the nonce all of it. */
+static void test_more_packets_than_32_bits_can_count(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_RO, &server);
+    int i;
+    (void)state;
+    conn_of(client)->next_number = conn_of(server)->newest = UINT64_C(0x1fffffffa);
+    conn_of(server)->top = 0xfffffffa;
+    for (i = 0; i < 20; i++) {
+        say(client, "x");
+        expect_text(0, "x");
+        expect_sent(1, CCI_SUCCESS);
+    }
+    assert_true(conn_of(server)->newest > UINT64_C(0x200000000));
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+#ifdef CCI_TINY_SEAL
+        cmocka_unit_test_setup_teardown(test_packets_that_anybody_can_make_do_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_request_that_is_not_sealed_is_not_heard, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_another_key_opens_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_sealed_request_is_heard_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_was_sent_before_is_no_sign_of_life, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_key_that_is_used_up_ends_the_connection, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_more_packets_than_32_bits_can_count, setup, teardown),
+#endif
         cmocka_unit_test_setup_teardown(test_a_message_goes_each_way_on_each_kind_of_connection, setup, teardown),
 #if CCI__TINY_SHAKES
         cmocka_unit_test_setup_teardown(test_a_request_can_be_rejected_and_can_find_nobody, setup, teardown),
