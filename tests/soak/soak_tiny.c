@@ -30,6 +30,7 @@ typedef struct datagram {
 
 uint64_t tiny_now_ns;
 uint32_t tiny_mtu, tiny_talk_count, tiny_op_count;
+int tiny_sealed;
 talk_t tiny_talks[TALKS];
 op_t tiny_ops[OPS];
 uint8_t tiny_offered[NODES][2][OFFERED];
@@ -332,11 +333,13 @@ static void run_seed(void) {
         (void)tiny_below(2);
     }
     tiny_now_ns = SEC;
-    tiny_mtu = 260 + 8 * tiny_below(120);
+    tiny_sealed = seed % 3 == 2;
+    tiny_mtu = 260 + (tiny_sealed ? 16 : 0) + 8 * tiny_below(120);
     loss = repeat = change = late = 0;
     for (i = 0; i < NODES; i++) {
         profiles[i] = i < 2 ? all[i ^ (seed & 1)] : all[tiny_below(3)];
         if ((seed & 4) && i < 2 && profiles[i] == &full_profile) profiles[i] = &small_profile; /* with a full one beside it, or none */
+        if (tiny_sealed && profiles[i] == &bare_profile) profiles[i] = &tiny_profile; /* which can */
         nodes[i] = profiles[i]->open(i, ++incarnations);
     }
     steps = 50 + tiny_below(300);
@@ -354,7 +357,7 @@ static void run_seed(void) {
     }
     for (i = 0; i < 3; i++) {
         if (all[i]->blocks_left() != 0) {
-            tiny_fail("memory is left", i);
+            tiny_fail("memory or a key is left, or a nonce came twice", i);
         }
     }
 }

@@ -56,6 +56,7 @@ enum { SEND_SILENT = 1, SEND_FENCED = 2 };
 
 extern uint64_t tiny_now_ns;
 extern uint32_t tiny_mtu, tiny_talk_count, tiny_op_count;
+extern int tiny_sealed; /* all packets are */
 extern talk_t tiny_talks[TALKS];
 extern op_t tiny_ops[OPS];
 extern uint8_t tiny_offered[NODES][2][OFFERED]; /* the memory of each node, and what must be in it */

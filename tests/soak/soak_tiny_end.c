@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "tests/soak/soak_tiny.h"
+#include "tests/support/seal.h"
 
 #define MUST(condition, value) ((condition) ? (void)0 : tiny_fail(#condition, (uint32_t)(value)))
 
@@ -372,12 +373,13 @@ static void connect_to(node_t *node, uint32_t to, uint32_t talk) {
 }
 
 static node_t *open_node(uint32_t index, uint32_t incarnation) {
-    static const cci_setup_t setup = {counting_alloc, counting_release, no_log, chance, NULL, NULL, NULL, NULL};
+    cci_setup_t setup = {counting_alloc, counting_release, no_log, chance, NULL, NULL, NULL, NULL};
     char service[8] = {0};
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT, timeout_us = 3000000;
     node_t *node = (node_t *)calloc(1, sizeof *node);
     MUST(node != NULL, index);
-    (void)cci_setup(&setup);
+    setup.seal = tiny_sealed ? &seal_hooks : NULL;
+    (void)cci_setup(&setup); /* refused while there are others, of the same kind */
     service[0] = (char)('0' + index);
     node->index = index;
     node->incarnation = incarnation;
@@ -402,7 +404,7 @@ static void close_node(node_t *node) {
 }
 
 static long blocks_left(void) {
-    return blocks;
+    return blocks + seal_state.given - seal_state.forgotten + (long)seal_state.repeats;
 }
 
 const struct profile SIDE = {PROFILE,   open_node, work,       connect_to, send_message, move_bytes,
