@@ -5518,9 +5518,10 @@ extern "C" {
 #define CCI__REL_MIDDLE 2048u      /* in a middle one, if a large one has more than twice as many */
 #define CCI__REL_REASSEMBLIES 288u /* long messages and writes arriving at once: each piece is looked up among them */
 #define CCI__REL_UNRELIABLE_REASSEMBLIES 8u /* messages in fragments arriving at once on an unreliable connection */
-#define CCI__REL_PIECES 4u                  /* FRAGMENT, BULK and VOID frames in a packet; we send one */
-#define CCI__REL_ACK_MORE 14u               /* ranges in an ACK besides the first */
-#define CCI__REL_ACK_SMALL 32u /* bytes that an answer leaves for one, besides those for a TAKEN and NACKs */
+#define CCI__REL_LATE_PROBES 12u /* time-outs in a row after which packets that are given up are not remembered */
+#define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
+#define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
+#define CCI__REL_ACK_SMALL 32u   /* bytes that an answer leaves for one, besides those for a TAKEN and NACKs */
 #define CCI__REL_TAKEN_MOST (8u + 4u * CCI__REL_UNTOLD)
 #define CCI__REL_NACKS_MOST 32u     /* bytes of all NACKs of a packet */
 #define CCI__REL_MARKS_SIZE 16u     /* bytes of a MARKS frame */
@@ -7722,10 +7723,11 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
 }
 
 /* A long path: a window is spread over the round trip, a quarter faster. What waited for its time catches up with up to
- * a millisecond; what waited for one acknowledgement of many packets must not leave at once. */
+ * a millisecond, or as long as the program was away, whose absence may be all of what seems a long round trip; what
+ * waited for one acknowledgement of many packets must not leave at once. */
 static inline void cci__rel_pace(cci_rel_t *rel, uint32_t size, uint64_t now_ns) {
     uint64_t credit_ns = CCI__REL_FAR && rel->is_coarse && !rel->is_paced ? CCI__MS / 8 : CCI__MS;
-    credit_ns = cci__max64(credit_ns, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
+    credit_ns = cci__max64(credit_ns, rel->pool->away_ns);
     rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
                    rel->srtt_ns * size * 4 / (rel->flow.window * 5);
     rel->burst = NULL;
@@ -7965,7 +7967,7 @@ static CCI__RARE int cci__rel_remember(cci_rel_t *rel, const cci_rel_sent_t *sen
     cci_rel_sent_t *late;
     cci_list_t *before;
     if (sent->is_probe) return 1;
-    if (rel->pool->record_free < rel->pool->record_total / 2) return 0;
+    if (rel->pool->record_free < rel->pool->record_total / 2 || rel->probes > CCI__REL_LATE_PROBES) return 0;
     if (!rel->late) {
         rel->late = (cci_rel_late_t *)(void *)cci__rel_new_record(rel, NULL);
         if (!rel->late) return 0;

@@ -1250,6 +1250,30 @@ static void a_read_from_a_peer_whose_link_carries_less_goes_on_after_it_was_foun
     assert_true(sim.now_ns - begin_ns < 20000 * CCI__MS);
 }
 
+/* Without a send time-out it is repeated for ever: that must not cost more from time to time. */
+static void a_message_to_a_peer_that_is_dead_for_an_hour_takes_the_memory_of_a_minute(void **state) {
+    const uint32_t never = 0;
+    uint64_t since_ns;
+    uint32_t records;
+    int before;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_set_opt(at_client, CCI_OPT_CONN_SEND_TIMEOUT, &never), CCI_SUCCESS);
+    sim.loss_per_mille = 1000;
+    assert_int_equal(cci_send(at_client, "12345678", 8, NULL, 0), CCI_SUCCESS);
+    for (since_ns = sim.now_ns; sim.now_ns < since_ns + 60000 * CCI__MS; sim_advance_to(sim.now_ns + 10 * CCI__MS)) serve(client);
+    before = blocks;
+    records = dconn_of(at_client)->hot->rel.record_count;
+    for (since_ns = sim.now_ns; sim.now_ns < since_ns + 3600000 * CCI__MS; sim_advance_to(sim.now_ns + 100 * CCI__MS)) serve(client);
+    assert_int_equal(blocks, before);
+    assert_int_equal(dconn_of(at_client)->hot->rel.record_count, records);
+    sim.loss_per_mille = 0;
+    run_until(&received_count, 1);
+    run_until(&sent_count, 1);
+    assert_int_equal(failed_count, 0);
+}
+
 static void a_message_from_nowhere_is_refused(void **state) {
     struct iovec data[2] = {{NULL, 0}, {NULL, 1}};
     (void)state;
@@ -1535,6 +1559,7 @@ int main(void) {
         TEST(one_registration_more_than_there_can_be_is_refused_until_another_ends),
         TEST(one_read_more_than_there_can_be_is_refused_and_the_others_complete),
         TEST(a_read_from_a_peer_whose_link_carries_less_goes_on_after_it_was_found_out),
+        TEST(a_message_to_a_peer_that_is_dead_for_an_hour_takes_the_memory_of_a_minute),
         TEST(a_message_from_nowhere_is_refused),
         TEST(a_connection_that_was_closed_can_not_be_closed_again),
         TEST(an_endpoint_hears_sixteen_groups_and_no_more_until_it_leaves_one),
