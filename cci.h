@@ -993,7 +993,8 @@ typedef CCI_CONST struct cci_rma_handle { uint64_t stuff[4]; } cci_rma_handle_t;
  * error or can't be read (the log names file, and line or reason). CCI_ENOMEM: also when no more files can be open. */
 CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps);
 
-/* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. CCI_ERROR without one. */
+/* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. Peers of all of them are
+ * told of the end before any is waited for: see cci_destroy_endpoint(). CCI_ERROR without one. */
 CCI_API int cci_finalize(void);
 
 /* The text of a status, NULL if it is none. The endpoint may be NULL. */
@@ -1390,6 +1391,9 @@ typedef struct cci_endpoint_ops {
     int (*next_deadline)(cci_endpoint_base_t *endpoint, uint64_t *ns);
     /* What cci_atomic() was given; `operand` and `compare` have nothing beyond the width. NULL: it can't. */
     int (*atomic)(struct cci_connection *connection, const cci_atomic_call_t *call);
+    /* Tells all peers that the endpoint ends, and waits for nobody; `destroy` comes next and waits for what is left of
+     * the time. So the ends of many endpoints take the time of one. NULL: `destroy` does all. */
+    void (*leave)(cci_endpoint_base_t *endpoint);
 } cci_endpoint_ops_t;
 
 struct cci_link;
@@ -11268,6 +11272,7 @@ typedef struct cci__endpoint {
     uint64_t called_ns;         /* when somebody worked here last */
     uint64_t thread_until_ns;   /* the helper thread sleeps until then; 0: it does not */
     uint64_t close_ns;          /* when the CLOSE packets that have been promised a time have left */
+    uint64_t left_ns;           /* when all peers were told of the end; 0: they were not */
     uint64_t busy_log_ns;       /* when the log may tell again that requests are refused */
 } cci__endpoint_t;
 
@@ -11967,6 +11972,7 @@ CCI__UNUSED static void cci__endpoint_stop_thread(cci__endpoint_t *ep) {
     cci__endpoint_unlock(ep);
     ep->engine->wake(ep);
     cci__thread_join(&ep->thread);
+    ep->has_thread = 0;
 #else
     (void)ep;
 #endif
@@ -12048,10 +12054,9 @@ static void cci__endpoint_close_round(cci__endpoint_t *ep, uint64_t until_ns) {
     }
 }
 
-CCI__UNUSED static void cci__endpoint_close_all(cci__endpoint_t *ep) {
-    uint32_t i, tries;
-    uint64_t until_ns;
-    if (ep->device_failed || ep->is_dead) return;
+CCI__UNUSED static void cci__endpoint_leave_all(cci__endpoint_t *ep) {
+    uint32_t i;
+    ep->left_ns = ep->now_ns;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci_conn_t *conn = cci_conn_at(&ep->conns, i);
         if (!ep->engine->ends(ep, conn)) continue;
@@ -12059,7 +12064,18 @@ CCI__UNUSED static void cci__endpoint_close_all(cci__endpoint_t *ep) {
         cci_conn_begin_close(conn);
     }
     cci__endpoint_close_round(ep, CCI__NEVER); /* once at least, all of them */
-    until_ns = ep->now_ns + CCI__CONN_LINGER_NS;
+}
+
+/* The end: peers are told, if they were not yet, and have a short time to answer. */
+CCI__UNUSED static void cci__endpoint_close_all(cci__endpoint_t *ep) {
+    uint32_t tries;
+    uint64_t until_ns;
+    if (ep->device_failed || ep->is_dead) return;
+    if (ep->left_ns == 0)
+        cci__endpoint_leave_all(ep);
+    else
+        cci__endpoint_close_round(ep, CCI__NEVER); /* those who have not answered meanwhile */
+    until_ns = cci__max64(ep->left_ns + CCI__CONN_LINGER_NS, ep->now_ns);
     for (tries = 0; tries < 3 && ep->closing > 0 && ep->now_ns < until_ns; tries++) {
         cci__endpoint_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
         cci__endpoint_close_round(ep, until_ns);
@@ -15689,14 +15705,31 @@ static int cci__dgram_receive_batch(cci__endpoint_t *base) {
     return count > 0;
 }
 
-static int cci__dgram_destroy(cci_endpoint_base_t *base) {
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+/* The last of it: what has arrived already is taken, or will never be acknowledged. */
+static void cci__dgram_take_last(cci__dgram_t *ep) {
     int round;
     cci__endpoint_stop_thread(&ep->base);
     cci__dgram_lock(ep);
     ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    for (round = 0; round < 64; round++) /* what has arrived already is taken, or will never be acknowledged */
+    for (round = 0; round < 64; round++)
         if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0) break;
+}
+
+#ifndef CCI_SMALL
+static void cci__dgram_leave(cci_endpoint_base_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    cci__dgram_take_last(ep);
+    if (!ep->base.device_failed && !ep->base.is_dead) cci__endpoint_leave_all(&ep->base);
+    cci__dgram_flush(ep);
+    cci__dgram_unlock(ep);
+}
+#else
+#define cci__dgram_leave NULL
+#endif
+
+static int cci__dgram_destroy(cci_endpoint_base_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    cci__dgram_take_last(ep);
     cci__endpoint_close_all(&ep->base);
     cci__dgram_flush(ep);
     cci__dgram_unlock(ep);
@@ -16718,11 +16751,11 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
                                              cci__endpoint_answer,
                                              cci__endpoint_next_deadline,
 #ifdef CCI_NO_ATOMICS
-                                             NULL
+                                             NULL,
 #else
-                                             cci__dgram_atomic
+                                             cci__dgram_atomic,
 #endif
-    };
+                                             cci__dgram_leave};
     return &table;
 }
 
@@ -18643,7 +18676,8 @@ static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
                                                  cci__dead_rma_free,
                                                  cci__dead_answer,
                                                  cci__dead_next_deadline,
-                                                 cci__dead_atomic};
+                                                 cci__dead_atomic,
+                                                 NULL};
 
 #ifndef CCI_NO_THREADS
 static pthread_key_t cci__fork_key; /* which locks a thread that forks holds */
@@ -18815,6 +18849,9 @@ static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
 
 /* Frees everything that cci_init() and cci_get_devices() made. Endpoints go first, since they use their device. */
 static void cci__core_clear(void) {
+    cci_endpoint_base_t *leaving;
+    for (leaving = cci__core.endpoints; leaving != NULL; leaving = leaving->next_in_core)
+        if (leaving->ops->leave != NULL) leaving->ops->leave(leaving);
     while (cci__core.endpoints != NULL) {
         cci_endpoint_base_t *endpoint = cci__core.endpoints;
         (void)cci__endpoint_unlink(&cci__core.endpoints, endpoint);

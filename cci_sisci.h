@@ -12429,11 +12429,11 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
                                              cci__endpoint_answer,
                                              cci__endpoint_next_deadline,
 #ifdef CCI_NO_ATOMICS
-                                             NULL
+                                             NULL,
 #else
-                                             cci__sisci_atomic
+                                             cci__sisci_atomic,
 #endif
-    };
+                                             NULL};
     return &table;
 }
 

@@ -6441,6 +6441,7 @@ static void cci__rc_end_workers(cci__rc *ep) {
     cci__rc_unlock(ep);
     for (i = 0; i < count; i++) (void)sem_post(&ep->work);
     for (i = 0; i < count; i++) (void)pthread_join(ep->workers[i], NULL);
+    ep->worker_count = 0;
 }
 #endif
 
@@ -6859,8 +6860,8 @@ static int cci__rc_receive_batch(cci__endpoint_t *base) {
     return cci__rc_receive((cci__rc *)base);
 }
 
-static int cci__rc_destroy(cci_endpoint_base_t *base) {
-    cci__rc *ep = (cci__rc *)(void *)base;
+/* The last of it: what has come, peers may take as got. */
+static void cci__rc_take_last(cci__rc *ep) {
     uint32_t i;
     cci__endpoint_stop_thread(&ep->base);
 #ifndef CCI_NO_THREADS
@@ -6869,9 +6870,23 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
     cci__rc_lock(ep);
     ep->base.stopping = 1;
     ep->base.now_ns = ep->base.link->now(ep->base.handle);
-    /* what has come, peers may take as got */
     for (i = 0; i <= ep->srq_depth / CCI__RC_POLL && cci__rc_poll(ep) > 0; i++) {
     }
+}
+
+static void cci__rc_leave(cci_endpoint_base_t *base) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    cci_endpoint_base_t *datagrams = cci__rc_is_auto(ep) ? &ep->base.datagrams->api : NULL;
+    cci__rc_take_last(ep);
+    if (!ep->base.device_failed && !ep->base.is_dead) cci__endpoint_leave_all(&ep->base);
+    cci__rc_unlock(ep);
+    if (datagrams) datagrams->ops->leave(datagrams);
+}
+
+static int cci__rc_destroy(cci_endpoint_base_t *base) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    uint32_t i;
+    cci__rc_take_last(ep);
     cci__endpoint_close_all(&ep->base);
     for (i = 0; i < ep->base.group_count; i++)
         (void)ep->base.link->group(ep->base.handle, &ep->base.groups[i]->peer, 0);
@@ -7903,11 +7918,11 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
                                              cci__endpoint_answer,
                                              cci__endpoint_next_deadline,
 #ifdef CCI_NO_ATOMICS
-                                             NULL
+                                             NULL,
 #else
-                                             cci__rc_atomic
+                                             cci__rc_atomic,
 #endif
-    };
+                                             cci__rc_leave};
     return &table;
 }
 
@@ -8148,11 +8163,11 @@ static const cci_endpoint_ops_t *cci__auto_ops(void) {
                                              cci__endpoint_answer,
                                              cci__auto_next_deadline,
 #ifdef CCI_NO_ATOMICS
-                                             NULL
+                                             NULL,
 #else
-                                             cci__auto_atomic
+                                             cci__auto_atomic,
 #endif
-    };
+                                             cci__rc_leave};
     return &table;
 }
 

@@ -319,7 +319,8 @@ static const cci_endpoint_ops_t fake_ops = {
     fake_get_endpoint_opt, fake_set_connection_opt, fake_get_connection_opt,
     fake_sendv,            fake_rma_register,     fake_rma_deregister,
     fake_rma,              fake_rma_alloc,        fake_rma_free,
-    fake_answer,           fake_next_deadline,        NULL};
+    fake_answer,           fake_next_deadline,    NULL,
+    NULL};
 
 static int fake_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                        cci_os_handle_t *fd) {

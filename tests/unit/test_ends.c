@@ -877,6 +877,34 @@ static void clients_that_never_confirm_do_not_keep_their_network_from_being_hear
     assert_int_equal(seen.connected, 40);
 }
 
+/* The last cci_finalize() of a program with many endpoints, whose peers are gone, or answer, takes the time of one. */
+static void many_endpoints_end_in_the_time_of_one(void **state) {
+    enum { CLIENTS = 40 };
+    uint64_t since_ns;
+    uint32_t i, caps;
+    int is_dead;
+    (void)state;
+    for (is_dead = 0; is_dead < 2; is_dead++) {
+        cci_endpoint_t *first = client;
+        for (i = 0; i < CLIENTS; i++) {
+            assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+            connect_both(CCI_CONN_ATTR_RO);
+        }
+        lose[CCI__PKT_CLOSE] = is_dead ? 1000000 : 0;
+        of_type[CCI__PKT_CLOSE] = 0;
+        client = first;
+        since_ns = sim.now_ns;
+        assert_int_equal(cci_finalize(), CCI_SUCCESS);
+        assert_in_range(sim.now_ns - since_ns, 0, 400 * MS); /* a tenth of a second, and what they send */
+        assert_in_range(of_type[CCI__PKT_CLOSE], is_dead ? 4 * CLIENTS : CLIENTS, 20 * CLIENTS); /* twice from each side */
+        assert_int_equal(blocks, 0);
+        lose[CCI__PKT_CLOSE] = 0;
+        assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+        assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+        assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
+    }
+}
+
 static void a_link_of_version_1_is_taken_and_not_read_beyond_its_end(void **state) {
     static const cci_transport_t *transports[2];
     cci_link_t whole = sim_link, *old = (cci_link_t *)malloc(offsetof(cci_link_t, text));
@@ -972,6 +1000,7 @@ int main(int argc, char **argv) {
         TEST(a_full_table_gives_up_who_does_not_answer_and_keeps_who_does),
         TEST(one_network_leaves_others_a_part_of_the_table),
         TEST(clients_that_never_confirm_do_not_keep_their_network_from_being_heard),
+        TEST(many_endpoints_end_in_the_time_of_one),
         TEST(a_link_of_version_1_is_taken_and_not_read_beyond_its_end),
         TEST(connections_that_come_and_go_leave_the_memory_of_the_first_thousand),
     };
