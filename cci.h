@@ -147,7 +147,7 @@
  * MEMORY of a datagram endpoint (>>dgram). It is created small, with less than 1 MB in use, and grows in slabs when
  * there is need; slabs are kept until the endpoint is destroyed. On 64-bit machines:
  *     an idle connection               at most 256 bytes (2^20 connections at most)
- *     a connection with traffic        768 bytes more, while something is under way; the 1,024 used last keep them
+ *     a connection with traffic        768 bytes more, while something is under way, and then until others need them
  *     a pending message, 0 to 240 bytes        460 bytes, and 64 for each of its packets (in the next two rows too)
  *                        241 to 2,000 bytes    2,250 bytes
  *                        longer                the length of a datagram
@@ -224,7 +224,9 @@
  * the connection were open, and then the peer is told. A server that serves for long asks for CCI_EVENT_DISCONNECT
  * (CCI_OPT_ENDPT_EVENT_MASK) and calls cci_disconnect() for each: otherwise connections of clients that have left stay
  * in its table. Without a word from the peer a connection ends
- *     - when a message is not taken in the send time-out, or if refused, in that and as long again (CCI_ETIMEDOUT),
+ *     - when the peer does not answer a message in the send time-out (CCI_ETIMEDOUT). Where it answers that it has no
+ *       receive buffer, the message alone ends, with CCI_ERR_RNR; a peer that falls silent after such an answer is
+ *       waited for as long again,
  *     - when the peer answers that it does not know it, as one does that was restarted (CCI_ERR_DISCONNECTED),
  *     - when memory or receive buffers are short, and it has held messages that came out of order for 10 s without
  *       getting what is missing (CCI_ETIMEDOUT),
@@ -990,7 +992,8 @@ typedef CCI_CONST struct cci_rma_handle { uint64_t stuff[4]; } cci_rma_handle_t;
  * begins anew (see FORK in >>manual). `*caps` becomes a set of CCI_CAPS_.
  * CCI_EINVAL: caps is NULL, the ABI version is neither 1 nor 2, or flags is not 0. CCI_ERR_NOT_FOUND: no transport was
  * included or registered, or the file that CCI_CONFIG names does not exist. CCI_ERROR: the configuration has an
- * error or can't be read (the log names file, and line or reason). CCI_ENOMEM: also when no more files can be open. */
+ * error or can't be read (the log names file, and line or reason). CCI_ENOMEM. Where no more files can be open there
+ * may be no devices: see the log. */
 CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps);
 
 /* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. Peers of all of them are
@@ -1112,7 +1115,8 @@ CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns);
 
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
  * CCI_ENOBUFS: there is none to give since the program holds all receive buffers: it returns events before it sleeps,
- * since the handle stays readable while messages wait for a buffer. CCI_EINVAL: an argument is NULL. */
+ * since the handle stays readable while messages wait for a buffer. Or there is no memory for one: it is given later.
+ * CCI_EINVAL: an argument is NULL. */
 CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event);
 
 /* Returns an event and what it holds, in any order, from any thread. CCI_EINVAL: event is NULL, or is a request that
@@ -20021,6 +20025,30 @@ static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     return kind == 'c' && !cci__is_endpoint(((const cci_connection_t *)handle)->endpoint) ? 0 : kind; /* a device */
 }
 
+#ifdef CCI_NO_TEXT
+#define cci__value_refuse(name) ((void)0)
+#else
+/* Logs which option can't have a value. */
+static void cci__value_refuse(cci_opt_name_t name) {
+    const char *text = "the option";
+#define CCI__SETTABLE(option)                                                                                          \
+    if (name == CCI_OPT_##option) text = "CCI_OPT_" #option
+    CCI__SETTABLE(ENDPT_SEND_TIMEOUT);
+    CCI__SETTABLE(ENDPT_RECV_BUF_COUNT);
+    CCI__SETTABLE(ENDPT_SEND_BUF_COUNT);
+    CCI__SETTABLE(ENDPT_KEEPALIVE_TIMEOUT);
+    CCI__SETTABLE(ENDPT_EVENT_MASK);
+    CCI__SETTABLE(ENDPT_CONN_STATS);
+    CCI__SETTABLE(ENDPT_BACKLOG);
+    CCI__SETTABLE(ENDPT_MAX_SEND_SIZE);
+    CCI__SETTABLE(CONN_SEND_TIMEOUT);
+    CCI__SETTABLE(CONN_KEEPALIVE_TIMEOUT);
+    CCI__SETTABLE(CONN_LINGER);
+#undef CCI__SETTABLE
+    cci__report(CCI_LOG_WARN, NULL, 0, "cci_set_opt(): the value is none that ", text, " can have, or not any more");
+}
+#endif
+
 /* Logs why an option can't be set or got; the status for it. */
 static int cci__opt_refuse(const char *function, const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name);
@@ -20050,8 +20078,7 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
         if (ops->set_connection_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
         status = ops->set_connection_opt(connection, name, val);
     }
-    if (status == CCI_EINVAL || status == CCI_ERANGE)
-        (void)cci__refuse("cci_set_opt()", "the value is none that the option can have, or not any more");
+    if (status == CCI_EINVAL || status == CCI_ERANGE) cci__value_refuse(name);
     return status;
 }
 
@@ -20271,17 +20298,19 @@ CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t
     return CCI_ERR_NOT_IMPLEMENTED;
 }
 #else
-/* Adds up the bytes of segments. */
-static int cci__rmav_measure(const cci_rma_segment_t *segment, uint32_t count, uint64_t *bytes) {
+/* Adds up the bytes of segments. Returns NULL, or why the list is refused. */
+static const char *cci__rmav_measure(const cci_rma_segment_t *segment, uint32_t count, uint64_t *bytes) {
     uint32_t i;
     *bytes = 0;
-    if (segment == NULL || count > CCI__LIST_SEGMENTS) return CCI_EINVAL;
+    if (segment == NULL) return "a list is NULL";
+    if (count > CCI__LIST_SEGMENTS) return "a list has more segments than `max_rma_segments` of CCI_OPT_CAPS";
     for (i = 0; i < count; i++) {
         if (segment[i].length == 0) continue;
-        if (segment[i].handle == NULL || segment[i].length > UINT64_MAX - *bytes) return CCI_EINVAL;
+        if (segment[i].handle == NULL) return "the handle of a segment is NULL";
+        if (segment[i].length > UINT64_MAX - *bytes) return "the sum of a list's lengths passes 2^64";
         *bytes += segment[i].length;
     }
-    return *bytes > 0 ? CCI_SUCCESS : CCI_EINVAL;
+    return *bytes > 0 ? NULL : "there are no bytes to move";
 }
 
 /* Would all pieces be taken? */
@@ -20388,12 +20417,12 @@ CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t
     cci__rmav_call_t call;
     cci__walk_t walk;
     uint64_t bytes;
-    int status = cci__rmav_measure(local, local_count, &walk.bytes_left);
+    const char *why = cci__rmav_measure(local, local_count, &walk.bytes_left);
+    int status;
     if (connection == NULL) return cci__refuse("cci_rmav()", "the connection is NULL");
-    if (status == CCI_SUCCESS) status = cci__rmav_measure(remote, remote_count, &bytes);
-    if (status == CCI_SUCCESS && bytes != walk.bytes_left) status = CCI_EINVAL;
-    if (status != CCI_SUCCESS)
-        return cci__refuse("cci_rmav()", "a list is NULL, too long or empty, or the sums differ");
+    if (why == NULL) why = cci__rmav_measure(remote, remote_count, &bytes);
+    if (why == NULL && bytes != walk.bytes_left) why = "the lists have different sums of lengths";
+    if (why != NULL) return cci__refuse("cci_rmav()", why);
     status = cci__rma_check("cci_rmav()", connection, msg_ptr, msg_len, flags);
     if (status != CCI_SUCCESS) return status;
     base = cci__endpoint_of_connection(connection);
@@ -20568,7 +20597,9 @@ CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
  * the buffer that it came in until the program has returned it. RU is served in order, as RO is. A remote write has
  * one piece under way, a remote read one segment. A NACK, a RESET, the answer to a CHALLENGE or a READ leave at once or
  * not at all: what provoked them is repeated. Every datagram that leaves for an open connection takes the
- * acknowledgement along.
+ * acknowledgement along. With CCI_TINY_SEAL it is sealed in a buffer of its own, under a number that is never used
+ * again, whatever the link did with it; a server keeps no state for sealed requests but the tokens of the last few that
+ * it has heard, and makes new cookies before it forgets these.
  *
  * Time is counted in ticks of 2^16 ns, in 32 bits, which overflow after 78 hours: nothing waits for half as long.
  *

@@ -574,6 +574,9 @@ typedef enum wrong {
     WRONG_NO_LENGTH,
     WRONG_NULL_CONNECTION,
     WRONG_NULL_MESSAGE,
+    WRONG_LONG_LIST,
+    WRONG_SUMS,
+    WRONG_SEGMENT,
     WRONG_VALUE,
     WRONG_MASK,
     WRONG_COUNT
@@ -604,6 +607,18 @@ static int make_at(const pair_t *pair, const struct cci_device *device, const ch
                                         NULL);
     assert_null(ep);
     return status;
+}
+
+/* Lists of so many segments of a byte each. */
+static int move_lists(const pair_t *pair, cci_rma_handle_t *handle, uint32_t local_count, uint32_t remote_count) {
+    static cci_rma_segment_t segments[300];
+    uint32_t i;
+    for (i = 0; i < 300; i++) {
+        segments[i].handle = handle;
+        segments[i].offset = 0;
+        segments[i].length = 1;
+    }
+    return cci_rmav(pair->ac, NULL, 0, segments, local_count, segments, remote_count, NULL, CCI_FLAG_WRITE);
 }
 
 static int do_wrong(const pair_t *pair, wrong_t what, cci_rma_handle_t *handle) {
@@ -642,6 +657,9 @@ static int do_wrong(const pair_t *pair, wrong_t what, cci_rma_handle_t *handle) 
     case WRONG_NO_LENGTH: return cci_rma_register(pair->a->ep, &none, 0, 0, &made);
     case WRONG_NULL_CONNECTION: return cci_send(NULL, "", 0, NULL, 0);
     case WRONG_NULL_MESSAGE: return cci_send(pair->ac, NULL, 1, NULL, 0);
+    case WRONG_LONG_LIST: return move_lists(pair, handle, 300, 300);
+    case WRONG_SUMS: return move_lists(pair, handle, 2, 1);
+    case WRONG_SEGMENT: return move_lists(pair, NULL, 1, 1);
     case WRONG_VALUE: return cci_set_opt(pair->a->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &value);
     default: value = 1; return cci_set_opt(pair->a->ep, CCI_OPT_ENDPT_EVENT_MASK, &value);
     }
@@ -680,8 +698,11 @@ TEST(refusals_logged, ANYWHERE | NOT_SMALL, "each refusal has its status, and on
         {CCI_EINVAL, "the length is 0"},
         {CCI_EINVAL, "the connection is NULL"},
         {CCI_EINVAL, "the message is NULL"},
-        {0, "the value is none that the option can have"}, /* CCI_EINVAL or CCI_ERANGE */
-        {CCI_EINVAL, "the value is none that the option can have"},
+        {CCI_EINVAL, "a list has more segments than"},
+        {CCI_EINVAL, "the lists have different sums"},
+        {CCI_EINVAL, "the handle of a segment is NULL"},
+        {0, "the value is none that CCI_OPT_ENDPT_RECV_BUF_COUNT can have"}, /* CCI_EINVAL or CCI_ERANGE */
+        {CCI_EINVAL, "the value is none that CCI_OPT_ENDPT_EVENT_MASK can have"},
     };
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     static uint8_t bytes[64];
