@@ -12058,9 +12058,9 @@ static void cci__endpoint_close_round(cci__endpoint_t *ep, uint64_t until_ns) {
     }
 }
 
-CCI__UNUSED static void cci__endpoint_leave_all(cci__endpoint_t *ep) {
+/* Tells all peers of the end. */
+CCI__UNUSED static void cci__endpoint_tell_all(cci__endpoint_t *ep) {
     uint32_t i;
-    ep->left_ns = ep->now_ns;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci_conn_t *conn = cci_conn_at(&ep->conns, i);
         if (!ep->engine->ends(ep, conn)) continue;
@@ -12068,6 +12068,7 @@ CCI__UNUSED static void cci__endpoint_leave_all(cci__endpoint_t *ep) {
         cci_conn_begin_close(conn);
     }
     cci__endpoint_close_round(ep, CCI__NEVER); /* once at least, all of them */
+    ep->left_ns = ep->now_ns;
 }
 
 /* The end: peers are told, if they were not yet, and have a short time to answer. */
@@ -12076,7 +12077,7 @@ CCI__UNUSED static void cci__endpoint_close_all(cci__endpoint_t *ep) {
     uint64_t until_ns;
     if (ep->device_failed || ep->is_dead) return;
     if (ep->left_ns == 0)
-        cci__endpoint_leave_all(ep);
+        cci__endpoint_tell_all(ep);
     else
         cci__endpoint_close_round(ep, CCI__NEVER); /* those who have not answered meanwhile */
     until_ns = cci__max64(ep->left_ns + CCI__CONN_LINGER_NS, ep->now_ns);
@@ -15723,7 +15724,7 @@ static void cci__dgram_take_last(cci__dgram_t *ep) {
 static void cci__dgram_leave(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
     cci__dgram_take_last(ep);
-    if (!ep->base.device_failed && !ep->base.is_dead) cci__endpoint_leave_all(&ep->base);
+    if (!ep->base.device_failed && !ep->base.is_dead) cci__endpoint_tell_all(&ep->base);
     cci__dgram_flush(ep);
     cci__dgram_unlock(ep);
 }
