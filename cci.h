@@ -1271,8 +1271,9 @@ typedef struct cci_seal {
 typedef struct cci_setup_hooks {
     void *(*alloc)(void *user, size_t size);    /* aligned for any type, or NULL; malloc(), CCI_SMALL: needed  */
     void (*release)(void *user, void *pointer); /* both or neither; default free()                             */
-    /* default: errors and warnings to stderr. The environment's CCI_LOG (error, warn, info, debug), as cci_init() finds
-     * it, says what is logged, here and there; debug: also each packet of datagrams that opens or ends a connection */
+    /* default: errors and warnings to stderr. `log_level`, or the environment's CCI_LOG (error, warn, info, debug), as
+     * cci_init() finds it, says what is logged, here and there; debug: also each packet of datagrams that opens or ends
+     * a connection */
     void (*log)(void *user, int level, const char *text);
     /* Unguessable bytes, 0 on success; default the system's. Never the same again, also after a restart: nonces and
      * all that nobody may guess are made of them. */
@@ -1281,13 +1282,15 @@ typedef struct cci_setup_hooks {
     const char *config;                            /* INI text instead of the file that CCI_CONFIG names          */
     const struct cci_transport *const *transports; /* own transports, before the included ones; ends with NULL   */
     const cci_seal_t *seal;                        /* encryption of packets; default none                         */
+    int log_level; /* the last level that is logged, plus 1, so CCI_LOG_DEBUG + 1 for all. CCI_LOG rules where it is
+                      set. Default: CCI_LOG_WARN to stderr, CCI_LOG_INFO to the hook                             */
 } cci_setup_t;
 
 /* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
  * cci_init() or cci_create_endpoint_on_link(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook
  * or has another tag_size than it may. CCI_ERR_NOT_IMPLEMENTED: there is `seal`, which CCI_NO_SEAL, or CCI_TINY without
- * CCI_TINY_SEAL, leaves out. Transports: as cci_register_transport(). The hooks and transports must not call functions
- * that make or list devices or endpoints. */
+ * CCI_TINY_SEAL, leaves out. CCI_ERANGE: `log_level` is none. Transports: as cci_register_transport(). The hooks and
+ * transports must not call functions that make or list devices or endpoints. */
 CCI_API int cci_setup(const cci_setup_t *setup);
 
 /* Adds a transport (before or after cci_init(); its devices appear with the next cci_get_devices()), or takes it away
@@ -1443,7 +1446,7 @@ CCI_API const char *cci_service_name(cci_device_t *device, const char *text);
 CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
-CCI_API int cci_log_wants(int level); /* is a text of that level worth making? CCI_LOG_DEBUG: only if CCI_LOG asks */
+CCI_API int cci_log_wants(int level); /* is a text of that level worth making? CCI_LOG_DEBUG: only if asked for */
 CCI_API int cci_random(void *bytes, size_t count);
 /* the status that names an errno best, CCI_ERROR if none does; never another */
 CCI_API int cci_status_of_errno(int error);
@@ -16939,7 +16942,7 @@ const char cci_only_one_file_may_define_CCI_IMPLEMENTATION = 1, cci_h_is_missing
 typedef struct cci__core {
     cci_setup_t setup;
     uint32_t init_count;
-    int log_level;      /* of CCI_LOG in the environment, plus 1; 0: none */
+    int log_level;      /* of CCI_LOG in the environment, or of cci_setup(), plus 1; 0: none */
     uint32_t has_table; /* the included transports are in the table */
     uint32_t table_count;
     uint32_t fixed_count; /* the first of them come from cci_setup() and inclusion, the others were registered */
@@ -18109,6 +18112,7 @@ static int cci__setup_locked(const cci_setup_t *setup) {
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
     if (setup != NULL && setup->seal != NULL && !cci__can_seal(setup->seal)) return CCI_EINVAL;
     if (!CCI__SEALS && setup != NULL && setup->seal != NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    if (setup != NULL && (setup->log_level < 0 || setup->log_level > CCI_LOG_DEBUG + 1)) return CCI_ERANGE;
 #ifdef CCI_SMALL
     status = setup != NULL && setup->transports != NULL ? (int)CCI_EINVAL : (int)CCI_SUCCESS;
 #else
@@ -18119,6 +18123,7 @@ static int cci__setup_locked(const cci_setup_t *setup) {
         cci__core.setup = *setup;
     else
         memset(&cci__core.setup, 0, sizeof cci__core.setup);
+    cci__core.log_level = cci__core.setup.log_level; /* for endpoints on links: cci_init() looks at CCI_LOG, too */
     return CCI_SUCCESS;
 }
 
@@ -18885,6 +18890,7 @@ static int cci__init_locked(void) {
     if (cci__core.init_count > 0) return CCI_SUCCESS;
     cci__fork_watch();
     cci__core.log_level = cci__read_log_level();
+    if (cci__core.log_level == 0) cci__core.log_level = cci__core.setup.log_level;
     if (!CCI__LISTS_DEVICES) return CCI_SUCCESS;
     status = cci__table_load();
     if (status != CCI_SUCCESS) return status;

@@ -170,7 +170,7 @@ _RmaHandle = _structure("_RmaHandle", stuff=c_uint64 * 4)
 _RmaSegment = _structure("_RmaSegment", handle=c_void_p, offset=c_uint64, length=c_uint64)
 _LogHook = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 _Setup = _structure("_Setup", alloc=c_void_p, release=c_void_p, log=_LogHook, random=c_void_p, user=c_void_p,
-                    config=c_char_p, transports=c_void_p, seal=c_void_p)
+                    config=c_char_p, transports=c_void_p, seal=c_void_p, log_level=c_int)
 _Timeval = _structure("_Timeval", tv_sec=c_long, tv_usec=c_long)
 _Iovec = _structure("_Iovec", iov_base=c_char_p, iov_len=c_size_t)
 STRUCTURES = {

@@ -215,7 +215,7 @@ static void offer(cci_endpoint_t *endpoint, void *block, uint32_t length, int ri
 }
 
 int main(void) {
-    static const cci_setup_t setup = {take_memory, give_memory, NULL, get_random, NULL, NULL, NULL, NULL};
+    static const cci_setup_t setup = {take_memory, give_memory, NULL, get_random, NULL, NULL, NULL, NULL, 0};
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT, timeout_us = 10000000;
     cci_endpoint_t *endpoint;
     start_board();

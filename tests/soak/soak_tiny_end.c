@@ -373,7 +373,7 @@ static void connect_to(node_t *node, uint32_t to, uint32_t talk) {
 }
 
 static node_t *open_node(uint32_t index, uint32_t incarnation) {
-    cci_setup_t setup = {counting_alloc, counting_release, no_log, chance, NULL, NULL, NULL, NULL};
+    cci_setup_t setup = {counting_alloc, counting_release, no_log, chance, NULL, NULL, NULL, NULL, 0};
     char service[8] = {0};
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT, timeout_us = 3000000;
     node_t *node = (node_t *)calloc(1, sizeof *node);

@@ -481,7 +481,7 @@ static void handle(cci_endpoint_t *endpoint, int is_client) {
 }
 
 int main(void) {
-    static const cci_setup_t setup = {take_memory, give_memory, NULL, chance, NULL, NULL, NULL, NULL};
+    static const cci_setup_t setup = {take_memory, give_memory, NULL, chance, NULL, NULL, NULL, NULL, 0};
     cci_endpoint_t *server;
 #ifdef MEASURE
     cci_endpoint_t *client[PEERS];

@@ -277,7 +277,7 @@ static void work(end_t *end) {
 }
 
 static end_t *open_end(char number, char server, int attribute, int seed) {
-    cci_setup_t setup = {counting_alloc, counting_release, no_log, chance, NULL, NULL, NULL, NULL};
+    cci_setup_t setup = {counting_alloc, counting_release, no_log, chance, NULL, NULL, NULL, NULL, 0};
     const char service[2] = {number, '\0'}, uri[9] = {'l', 'i', 'n', 'k', ':', '/', '/', server, '\0'};
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
     cci_caps_t caps = {0, 0, 0, 0, 0, 0, 0, 0, 0, {0}};

@@ -379,10 +379,16 @@ static int init(void) {
 }
 
 /* Sets the hooks with a configuration, or none, and initializes. */
+static int wanted_log_level;
+
 static int init_with(const char *config) {
     cci_setup_t setup = hooks();
+    int status;
     setup.config = config;
-    assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
+    setup.log_level = wanted_log_level;
+    status = cci_setup(&setup);
+    if (status == CCI_ERANGE) return status;
+    assert_int_equal(status, CCI_SUCCESS);
     log_clear();
     return init();
 }
@@ -1235,6 +1241,33 @@ static void the_environment_says_what_is_logged(void **state) {
     assert_true(cci_log_wants(CCI_LOG_INFO) && !cci_log_wants(CCI_LOG_DEBUG));
 }
 
+static void the_program_says_what_is_logged_unless_the_environment_does(void **state) {
+    int chosen, level;
+    (void)state;
+    propose(&fakes[0], "eth0", 1, 50);
+    for (chosen = CCI_LOG_ERROR; chosen <= CCI_LOG_DEBUG; chosen++) {
+        wanted_log_level = chosen + 1;
+        assert_int_equal(init_with(NULL), CCI_SUCCESS);
+        for (level = CCI_LOG_ERROR; level <= CCI_LOG_DEBUG; level++) {
+            log_clear();
+            cci_log(level, "a line");
+            assert_int_equal(log_count, level <= chosen);
+            assert_int_equal(cci_log_wants(level), level <= chosen);
+        }
+        cci_finalize();
+        setenv("CCI_LOG", "warn", 1);
+        assert_int_equal(init_with(NULL), CCI_SUCCESS);
+        unsetenv("CCI_LOG");
+        assert_true(cci_log_wants(CCI_LOG_WARN) && !cci_log_wants(CCI_LOG_INFO));
+        cci_finalize();
+    }
+    wanted_log_level = CCI_LOG_DEBUG + 2;
+    assert_int_equal(init_with(NULL), CCI_ERANGE);
+    wanted_log_level = -1;
+    assert_int_equal(init_with(NULL), CCI_ERANGE);
+    wanted_log_level = 0;
+}
+
 static void a_default_endpoint_that_only_this_host_reaches_is_made_with_a_warning(void **state) {
     static const char *const local[] = {"apple://127.0.0.1:80", "apple://127.8.8.8:80", "apple://[::1]:80"};
     static const char *const distant[] = {"apple://192.0.2.1:80", "apple://[::1234]:80", "apple://12.7.0.1:80", "apple:127.0.0.1"};
@@ -1864,6 +1897,7 @@ int main(void) {
         TEST(null_stands_for_the_default_device_or_the_first_that_is_up),
         TEST(a_much_better_device_that_is_down_is_named),
         TEST(the_environment_says_what_is_logged),
+        TEST(the_program_says_what_is_logged_unless_the_environment_does),
         TEST(a_default_endpoint_that_only_this_host_reaches_is_made_with_a_warning),
         TEST(finalize_destroys_the_endpoints_that_are_left),
         TEST(connect_checks_its_arguments),
