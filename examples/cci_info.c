@@ -2,10 +2,11 @@
 /* cci_info.c - shows the devices of each transport, or why it has none.
  *
  *     cc -O2 -I.. -o cci_info cci_info.c -pthread
- *     ./cci_info [-d device] [--json]
+ *     ./cci_info [-d device] [--json] [--try]
  *
  * Devices are numbered in the order of their priority; a program that asks for no particular device gets the one marked
- * "default". The exit status is 0 when there is a usable device. */
+ * "default". With --try two endpoints of each device exchange a thousand messages, and the connection's statistics tell
+ * how that went. The exit status is 0 when there is a usable device; with --try it also has to work. */
 #define CCI_IMPLEMENTATION
 #include "cci_verbs.h"
 #include "cci_sisci.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The core tells which device is the default only by using it: an endpoint on no particular device knows its own. */
 static cci_device_t *default_device(void) {
@@ -128,8 +130,114 @@ static void print_caps_json(cci_device_t *device) {
     else printf("%llu}", (unsigned long long)caps.max_rma_length);
 }
 
-static void print_device_json(cci_device_t *device, int order, int is_default) {
+/* ---- does a device work? ---------------------------------------------------------------------------------------- */
+
+#define MESSAGES 1000
+#define SECONDS 5 /* for connecting, and for the messages */
+
+typedef struct trial {
+    cci_endpoint_t *client, *server;
+    cci_connection_t *connection; /* the client's */
+    int status, answers;
+    cci_conn_stats_t stats;
+} trial_t;
+
+static void serve(trial_t *trial, cci_endpoint_t *endpoint) {
+    cci_event_t *event;
+    while (cci_get_event(endpoint, &event) == CCI_SUCCESS) {
+        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            cci_accept(event, NULL);
+        } else if (event->type == CCI_EVENT_CONNECT) {
+            trial->status = (int)event->connect.status;
+            trial->connection = event->connect.connection;
+        } else if (event->type == CCI_EVENT_RECV && endpoint == trial->server) {
+            cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT);
+        } else if (event->type == CCI_EVENT_RECV) {
+            trial->answers++;
+        }
+        cci_return_event(event);
+    }
+}
+
+/* Lets both work until the client has so many answers, or has its connection, or the time is over. */
+static void wait_for(trial_t *trial, int answers) {
+    time_t end = time(NULL) + SECONDS + 1;
+    while (trial->status == (answers ? CCI_SUCCESS : CCI_EAGAIN) && trial->answers < answers + !answers) {
+        serve(trial, trial->client);
+        serve(trial, trial->server);
+        if (time(NULL) > end) trial->status = CCI_ETIMEDOUT;
+    }
+}
+
+static int talk(trial_t *trial) {
+    static const char message[64] = "is anybody there?";
+    const struct timeval timeout = {SECONDS, 0};
+    uint32_t counted = 1;
+    char *uri = NULL;
+    int i, status;
+    (void)cci_set_opt(trial->client, CCI_OPT_ENDPT_CONN_STATS, &counted);
+    status = cci_get_opt(trial->server, CCI_OPT_ENDPT_URI, &uri);
+    if (status != CCI_SUCCESS) return status;
+    trial->status = CCI_EAGAIN;
+    status = cci_connect(trial->client, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &timeout);
+    free(uri);
+    if (status != CCI_SUCCESS) return status;
+    wait_for(trial, 0);
+    for (i = 1; i <= MESSAGES && trial->status == CCI_SUCCESS; i++) {
+        trial->status = cci_send(trial->connection, message, sizeof message, NULL, CCI_FLAG_SILENT);
+        if (trial->status == CCI_SUCCESS) wait_for(trial, i);
+    }
+    if (trial->status != CCI_SUCCESS) return trial->status;
+    return cci_get_opt(trial->connection, CCI_OPT_CONN_STATS, &trial->stats);
+}
+
+/* Two endpoints of the device talk to each other; a status. */
+static int try_device(cci_device_t *device, trial_t *trial) {
+    int status;
+    memset(trial, 0, sizeof *trial);
+    status = cci_create_endpoint(device, 0, &trial->server, NULL);
+    if (status == CCI_SUCCESS) status = cci_create_endpoint(device, 0, &trial->client, NULL);
+    if (status == CCI_SUCCESS) status = talk(trial);
+    if (trial->client) cci_destroy_endpoint(trial->client);
+    if (trial->server) cci_destroy_endpoint(trial->server);
+    return status;
+}
+
+static int print_trial(cci_device_t *device) {
+    trial_t trial;
+    int status = try_device(device, &trial);
+    const cci_conn_stats_t *stats = &trial.stats;
+    if (status != CCI_SUCCESS) {
+        printf("    %-15s failed: %s\n", "tried", cci_strerror(NULL, (cci_status_t)status));
+        return status;
+    }
+    printf("    %-15s %d messages there and back", "tried", MESSAGES);
+    if (stats->srtt_ns)
+        printf(", round trip %.1f us, %.1f at best", (double)stats->srtt_ns / 1e3, (double)stats->min_rtt_ns / 1e3);
+    if (stats->path_mtu) printf(", packets of up to %lu bytes", (unsigned long)stats->path_mtu);
+    if (stats->packets_sent)
+        printf(", %llu sent, %llu of them again", (unsigned long long)stats->packets_sent,
+               (unsigned long long)stats->packets_retransmitted);
+    printf("\n");
+    return status;
+}
+
+static int print_trial_json(cci_device_t *device) {
+    trial_t trial;
+    int status = try_device(device, &trial);
+    printf(", \"tried\": {\"status\": ");
+    print_string(cci_strerror(NULL, (cci_status_t)status));
+    printf(", \"messages\": %d, \"srtt_ns\": %llu, \"min_rtt_ns\": %llu, \"path_mtu\": %lu, \"packets_sent\": %llu, "
+           "\"packets_retransmitted\": %llu}",
+           trial.answers, (unsigned long long)trial.stats.srtt_ns, (unsigned long long)trial.stats.min_rtt_ns,
+           (unsigned long)trial.stats.path_mtu, (unsigned long long)trial.stats.packets_sent,
+           (unsigned long long)trial.stats.packets_retransmitted);
+    return status;
+}
+
+static int print_device_json(cci_device_t *device, int order, int is_default, int tries) {
     const char *const *key = device->conf_argv;
+    int works = device->up != 0;
     printf("{\"order\": %d", order);
     print_member("name", device->name);
     printf(", \"up\": %s, \"default\": %s", device->up ? "true" : "false", is_default ? "true" : "false");
@@ -147,15 +255,18 @@ static void print_device_json(cci_device_t *device, int order, int is_default) {
         if (key != device->conf_argv) printf(", ");
         print_string(*key);
     }
-    printf("]}");
+    printf("]");
+    if (tries && works) works = print_trial_json(device) == CCI_SUCCESS;
+    printf("}");
+    return works;
 }
 
 struct options {
     const char *only; /* the device of this name, or NULL */
-    int json;
+    int json, tries;
 };
 
-/* Prints the devices of one transport, or those of them that have the wanted name. Returns how many are up. */
+/* Prints the devices of one transport, or those of them that have the wanted name. Returns how many are up, or work. */
 static int print_devices(cci_device_t *const *devices, const char *transport, const struct options *options,
                          cci_device_t *favourite) {
     int order, up_count = 0, count = 0;
@@ -164,9 +275,11 @@ static int print_devices(cci_device_t *const *devices, const char *transport, co
         if (options->only && strcmp(devices[order]->name, options->only) != 0) continue;
         if (options->json) {
             printf(count++ ? ",\n    " : "\n    ");
-            print_device_json(devices[order], order + 1, devices[order] == favourite);
-        } else print_device(devices[order], order + 1, devices[order] == favourite);
-        up_count += devices[order]->up != 0;
+            up_count += print_device_json(devices[order], order + 1, devices[order] == favourite, options->tries);
+        } else {
+            print_device(devices[order], order + 1, devices[order] == favourite);
+            up_count += devices[order]->up && (!options->tries || print_trial(devices[order]) == CCI_SUCCESS);
+        }
     }
     return up_count;
 }
@@ -212,10 +325,11 @@ static void parse_options(struct options *options, int argc, char **argv) {
     for (i = 1; i < argc && status < 0; i++) {
         if (strcmp(argv[i], "-d") == 0 && i + 1 < argc) options->only = argv[++i];
         else if (strcmp(argv[i], "--json") == 0) options->json = 1;
+        else if (strcmp(argv[i], "--try") == 0) options->tries = 1;
         else status = strcmp(argv[i], "-h") == 0 ? 0 : 2;
     }
     if (status < 0) return;
-    printf("usage: %s [-d device] [--json]\n", argv[0]);
+    printf("usage: %s [-d device] [--json] [--try]\n", argv[0]);
     exit(status);
 }
 

@@ -728,6 +728,14 @@ END
     CCI_CONFIG="$out/dev\"ices.ini" build/cci_info -d lo --json >"$out/info.json"
     check '-d is not heeded' python3 -c 'import json, sys
 assert [d["name"] for t in json.load(open(sys.argv[1]))["transports"] for d in t["devices"]] == ["lo"]' "$out/info.json"
+    check '--try failed' env CCI_CONFIG="$out/dev\"ices.ini" build/cci_info --try >"$out/info.txt"
+    check 'a device was not tried' [ "$(grep -cE '^    tried           1000 messages there and back, round trip [0-9.]+ us, [0-9.]+ at best, packets of up to [0-9]+ bytes, [0-9]+ sent, [0-9]+ of them again$' "$out/info.txt")" -eq 2 ]
+    CCI_CONFIG="$out/dev\"ices.ini" build/cci_info --try --json >"$out/info.json"
+    check '--try --json does not tell what was tried' python3 -c 'import json, sys
+for t in json.load(open(sys.argv[1], encoding="utf-8"))["transports"]:
+    for d in t["devices"]:
+        tried = d["tried"]
+        assert tried["status"] == "success" and tried["messages"] == 1000 and 0 < tried["min_rtt_ns"] <= 1e10 and tried["packets_sent"] >= 1000, tried' "$out/info.json"
     check 'an unknown option gives 2' status_of 2 build/cci_info --jason
     check '-d without a device gives 2' status_of 2 build/cci_info -d
 }
@@ -736,6 +744,7 @@ measures() {
     build_examples || return
     perf=build/cci_perf
     check 'cci_info shows devices' status_of 0 build/cci_info
+    check 'shared memory does not work, or cci_info can not tell' sh -c 'build/cci_info -d sisci --try | grep -qx "    tried           1000 messages there and back"'
     for each in verbs sisci udp; do
         check "cci_info shows neither devices of $each nor why there are none" sh -c \
             'build/cci_info | grep -A 1 "^$1" | grep -qE "^$1: no devices: .*[a-z]|^  [0-9]+\. .*\((up|not up)"' - "$each"
