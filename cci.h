@@ -7734,11 +7734,10 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
 }
 
 /* A long path: a window is spread over the round trip, a quarter faster. What waited for its time catches up with up to
- * a millisecond, or as long as the program was away, whose absence may be all of what seems a long round trip; what
- * waited for one acknowledgement of many packets must not leave at once. */
+ * a millisecond; what waited for one acknowledgement of many packets must not leave at once. */
 static inline void cci__rel_pace(cci_rel_t *rel, uint32_t size, uint64_t now_ns) {
     uint64_t credit_ns = CCI__REL_FAR && rel->is_coarse && !rel->is_paced ? CCI__MS / 8 : CCI__MS;
-    credit_ns = cci__max64(credit_ns, rel->pool->away_ns);
+    credit_ns = cci__max64(credit_ns, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
     rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
                    rel->srtt_ns * size * 4 / (rel->flow.window * 5);
     rel->burst = NULL;
@@ -11791,7 +11790,8 @@ CCI__UNUSED static int cci__endpoint_connect(cci_endpoint_base_t *base, const ch
     cci_conn_seek_t seek;
 #endif
     (void)flags;
-    if (!ep->link->resolve || !(attribute > CCI_CONN_ATTR_UU ? CCI__MULTICASTS : CCI__CONNECTS))
+    if (!ep->link->resolve || (!CCI__CONNECTS && attribute <= CCI_CONN_ATTR_UU) ||
+        (!CCI__MULTICASTS && attribute > CCI_CONN_ATTR_UU))
         return CCI_ERR_NOT_IMPLEMENTED;
     memset(&call, 0, sizeof call);
     call.address = address;

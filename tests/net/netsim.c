@@ -1168,38 +1168,6 @@ static void test_calls_seldom(void **state) {
     call_seldom(READS, 60, 100, 70);
 }
 
-/* The same on a short path, after the program has polled, so that the connection knows how short it is. */
-static void poll_then_call_seldom(enum kind kind, uint32_t calls_per_second) {
-    measurement_t m = path(kind, 1000, 200);
-    uint64_t before[MAX_FLOWS + NET_TCPS], after[MAX_FLOWS + NET_TCPS];
-    m.queue_percent = 4000; /* 1 MB */
-    m.buffers = 1024;
-    for (m.seed = 1; m.seed <= 10; m.seed++) {
-        double mbit;
-        set_up(&m);
-        run_until(net.now_ns + NET_S);
-        call_period_ns = NET_S / calls_per_second;
-        run_until(net.now_ns + NET_S);
-        counters(before);
-        run_until(net.now_ns + 5 * NET_S);
-        counters(after);
-        tear_down();
-        mbit = (double)(after[0] - before[0]) * 8e-6 / 5;
-        printf("kind %d, %u calls a second after polling, seed %u: %.1f Mbit/s\n", (int)kind, (unsigned)calls_per_second,
-               (unsigned)m.seed, mbit);
-        if (mbit < 0.2 * 1024 * MESSAGE_BYTES * 8e-6 * calls_per_second) /* of what the buffers hold, in each call */
-            fail_msg("%.1f Mbit/s are too little", mbit);
-    }
-}
-
-static void test_calls_seldom_after_polling(void **state) {
-    (void)state;
-    poll_then_call_seldom(STREAM_RO, 10);
-    poll_then_call_seldom(STREAM_RO, 60);
-    poll_then_call_seldom(STREAM_RU, 10);
-    poll_then_call_seldom(STREAM_RU, 60);
-}
-
 #define NAMED(function, sentence) {sentence, function, NULL, NULL, NULL}
 
 static int test_fast(void) {
@@ -1240,7 +1208,6 @@ static int test_all(void) {
         NAMED(test_long_paths, "round trips of 1, 3 and 10 s end nothing, and 1 % is sent again in vain at most"),
         NAMED(test_cable_pulled_out, "a cable that is out for less than a time-out ends nothing, and all goes on soon after"),
         NAMED(test_calls_seldom, "a program that calls 10 or 60 times a second sends what fits into the path meanwhile"),
-        NAMED(test_calls_seldom_after_polling, "a program that has polled, and then calls 10 or 60 times a second, sends what the receiver takes in, in each call"),
         NAMED(test_path_that_jumps, "a round trip that jumps from 20 ms to 3 s and back does so too"),
     };
 #undef NAMED

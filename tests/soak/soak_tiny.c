@@ -334,7 +334,7 @@ static void run_seed(void) {
     }
     tiny_now_ns = SEC;
     tiny_sealed = seed % 3 == 2;
-    tiny_mtu = 260 + (tiny_sealed ? 16 : 0) + 8 * tiny_below(120);
+    tiny_mtu = 260u + (tiny_sealed ? 16u : 0u) + 8 * tiny_below(120);
     loss = repeat = change = late = 0;
     for (i = 0; i < NODES; i++) {
         profiles[i] = i < 2 ? all[i ^ (seed & 1)] : all[tiny_below(3)];

@@ -38,12 +38,18 @@ static struct seal_state {
 static char seal_lock;
 
 SEAL_FN void seal_begin(void) {
+#ifdef __ATOMIC_ACQUIRE /* else one thread has to do */
     while (__atomic_test_and_set(&seal_lock, __ATOMIC_ACQUIRE)) {
     }
+#endif
 }
 
 SEAL_FN void seal_end(void) {
+#ifdef __ATOMIC_ACQUIRE
     __atomic_clear(&seal_lock, __ATOMIC_RELEASE);
+#else
+    seal_lock = 0;
+#endif
 }
 
 SEAL_FN uint64_t seal_mix(uint64_t x) {
