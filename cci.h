@@ -12910,7 +12910,7 @@ static CCI__RARE void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn,
 /* Where a packet of the peer has come from: has it moved, or stayed? */
 static inline void cci__dgram_came_from(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_rx_t *rx,
                                         const uint8_t *bytes, uint32_t length, int outcome) {
-    int stayed = !CCI__MIGRATES || memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) == 0;
+    int stayed = memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) == 0;
     if (CCI__LIKELY(stayed && !conn->hot->path) || !CCI__MIGRATES || outcome == CCI_REL_UNSOUND ||
         cci_conn_path_probes(bytes, length))
         return;
@@ -22098,14 +22098,14 @@ static int cci__tiny_request_opens(cci__tiny_conn_t *conn, uint8_t *bytes, uint3
 #define cci__tiny_request_opens(conn, bytes, length, from) 1
 #endif
 
-/* The head of a request; 0: it is none, or not one for this endpoint. */
-static uint32_t cci__tiny_request_size(const uint8_t *bytes, uint32_t length) {
+/* Is it a sound request, and one for this endpoint? */
+static int cci__tiny_is_request(const uint8_t *bytes, uint32_t length) {
     const int is_sealed = CCI__TINY_SEALS && (bytes[3] & CCI__HEADER_SEALED);
     const uint32_t head = is_sealed ? CCI__TINY_REQUEST : CCI__REQUEST_SIZE;
     if (length < head || bytes[2] > CCI_CONN_ATTR_UU || cci__load32(bytes + 24) == 0 ||
         cci__load16(bytes + 32) > CCI_CONN_REQ_LEN || cci__load16(bytes + 38) > length - head)
         return 0;
-    return !cci__tiny_hooks || is_sealed || cci__tiny_hooks->plain_allowed ? head : 0;
+    return !cci__tiny_hooks || is_sealed || cci__tiny_hooks->plain_allowed;
 }
 
 /* Is there a connection of this request? Then it was repeated because the answer was lost. */
@@ -22131,7 +22131,7 @@ static void cci__tiny_on_request(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t
     const uint32_t tag_size = is_sealed ? cci__min32(cci__tiny_hooks->tag_size, length) : 0;
     cci__tiny_conn_t *conn;
     int is_whole;
-    if (cci__tiny_request_size(bytes, length - tag_size) == 0 || cci__tiny_asks_again(ep, bytes, from)) return;
+    if (!cci__tiny_is_request(bytes, length - tag_size) || cci__tiny_asks_again(ep, bytes, from)) return;
     if (is_sealed && !cci__tiny_is_new(ep, bytes, length, from)) return;
     is_whole = cci__load16(bytes + 36) == 0 && cci__load16(bytes + 38) == cci__load16(bytes + 32);
     conn = is_whole && cci__tiny_spare(ep) >= 2 ? cci__tiny_new_conn(ep) : NULL;
