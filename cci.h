@@ -12061,9 +12061,10 @@ static void cci__endpoint_close_round(cci__endpoint_t *ep, uint64_t until_ns) {
     }
 }
 
-/* Tells all peers of the end. */
+/* Tells all peers of the end, if the device still can. */
 CCI__UNUSED static void cci__endpoint_tell_all(cci__endpoint_t *ep) {
     uint32_t i;
+    if (ep->device_failed || ep->is_dead) return;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci_conn_t *conn = cci_conn_at(&ep->conns, i);
         if (!ep->engine->ends(ep, conn)) continue;
@@ -15727,7 +15728,7 @@ static void cci__dgram_take_last(cci__dgram_t *ep) {
 static void cci__dgram_leave(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
     cci__dgram_take_last(ep);
-    if (!ep->base.device_failed && !ep->base.is_dead) cci__endpoint_tell_all(&ep->base);
+    cci__endpoint_tell_all(&ep->base);
     cci__dgram_flush(ep);
     cci__dgram_unlock(ep);
 }

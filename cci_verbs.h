@@ -6878,7 +6878,7 @@ static void cci__rc_leave(cci_endpoint_base_t *base) {
     cci__rc *ep = (cci__rc *)(void *)base;
     cci_endpoint_base_t *datagrams = cci__rc_is_auto(ep) ? &ep->base.datagrams->api : NULL;
     cci__rc_take_last(ep);
-    if (!ep->base.device_failed && !ep->base.is_dead) cci__endpoint_tell_all(&ep->base);
+    cci__endpoint_tell_all(&ep->base);
     cci__rc_unlock(ep);
     if (datagrams) datagrams->ops->leave(datagrams);
 }
