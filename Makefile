@@ -10,12 +10,14 @@ CFLAGS = -O2
 FUZZ_TARGETS = live handshake rma config uri card
 FUZZ_SECONDS = 60
 EXAMPLES = hello readme pingpong rma chat requests publish transfer why cci_info cci_perf cci_cp sisci own_link dpu_channel
-# What needs Linux, libsodium or libuv is built where these are: all else needs a C compiler alone.
+# What needs Linux, libsodium or libuv is built where these are: all else needs a C compiler alone. No compiler is told to
+# write to /dev/null: tcc unlinks what it writes to, and root may.
 EPOLL = $(shell uname -s | sed -n 's/^Linux$$/epoll_loop/p')
-SODIUM = $(shell echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
-	-x c -o /dev/null - -lsodium 2>/dev/null && echo secure)
-UV = $(shell echo 'int main(void) { return !uv_version(); }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include uv.h \
-	-x c -o /dev/null - -luv 2>/dev/null && echo uv_loop)
+PROBE = build/probe.$$$$
+SODIUM = $(shell mkdir -p build; echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
+	-x c -o $(PROBE) - -lsodium 2>/dev/null && echo secure; rm -f $(PROBE))
+UV = $(shell mkdir -p build; echo 'int main(void) { return !uv_version(); }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include uv.h \
+	-x c -o $(PROBE) - -luv 2>/dev/null && echo uv_loop; rm -f $(PROBE))
 
 help:
 	@echo 'make demo       two processes talk, write into each other'\''s memory and copy a file (needs a C compiler only)'

@@ -104,7 +104,7 @@ headers() {
     accept verbs "$all" -DCCI_NO_VERBS_H= -DCCI_STATIC=
     accept verbs-udp "$all" -DCCI_NO_VERBS_H= -DCCI_STATIC=
     for layer in BASE EVQ CONN REL RMA; do accept core "-DCCI_${layer}_IMPLEMENTATION="; done
-    case $compiler in g*) compile="$compiler -x $language -std=$strict -c -o /dev/null" ;; esac # its warnings depend on it
+    case $compiler in g*) compile="$compiler -x $language -std=$strict -c -o $out/use/warned.o" ;; esac # its warnings depend on it
     level=-O2
     accept udp "$all" $level
     [ "$language" = c ] || level=-O0 # what optimization finds it has found in C
@@ -143,7 +143,7 @@ no_sockets() {
         check "$user.c includes sockets" sh -c '! grep -q socket "$1"' - "$out/included.txt"
     done
     printf '#include "cci.h"\nvoid use(cci_connection_t *c);\nvoid use(cci_connection_t *c) { c->context = c; }\n' >"$out/use/plain.c"
-    check 'handles are const in C' "$cc" -I. -c -o /dev/null "$out/use/plain.c"
+    check 'handles are const in C' "$cc" -I. -c -o "$out/use/plain.o" "$out/use/plain.c"
 }
 
 # link_two TEXT COMPILE-MAIN COMPILE-OTHER LINK: makes one program of two files and runs it.
