@@ -493,6 +493,7 @@ conan_recipe() {
 # and lintian is not asked for these.
 debian() {
     unpacked && need dpkg-buildpackage dh || return
+    [ -c /dev/null ] || { skip "$part: /dev/null is a file here, and debhelper would take what is in it" && return; }
     mkdir "$out/debian"
     cp -R "$tree" "$out/debian/"
     source=$out/debian/cci-$version
