@@ -7734,10 +7734,12 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
 }
 
 /* A long path: a window is spread over the round trip, a quarter faster. What waited for its time catches up with up to
- * a millisecond; what waited for one acknowledgement of many packets must not leave at once. */
+ * a millisecond; what waited for one acknowledgement of many packets must not leave at once. A short path seems long
+ * where the program was away: all that waited for it leaves when it is back. */
 static inline void cci__rel_pace(cci_rel_t *rel, uint32_t size, uint64_t now_ns) {
     uint64_t credit_ns = CCI__REL_FAR && rel->is_coarse && !rel->is_paced ? CCI__MS / 8 : CCI__MS;
-    credit_ns = cci__max64(credit_ns, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
+    uint64_t back_ns = rel->min_rtt_ns < 2 * CCI__MS ? CCI__NEVER : 2 * rel->min_rtt_ns;
+    credit_ns = cci__max64(credit_ns, cci__min64(rel->pool->away_ns, back_ns));
     rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
                    rel->srtt_ns * size * 4 / (rel->flow.window * 5);
     rel->burst = NULL;
@@ -12206,7 +12208,8 @@ extern "C" {
 #define CCI__DGRAM_BUSY 4096u     /* bytes under way: an acknowledgement will soon wake a program that sleeps */
 #define CCI__DGRAM_GIVEN 64u      /* events that are given, at most, before the network and the clock have a turn */
 #define CCI__DGRAM_QUICK_NS 1000u /* work on a message, at most, of a program that has soon done with all that wait */
-#define CCI__DGRAM_SLOW_NS 10000u /* between two messages that a program sends: none waits for others any more */
+#define CCI__DGRAM_LISTEN_NS 250000u /* since the network had its turn: a send that has to wait gives it one */
+#define CCI__DGRAM_SLOW_NS 10000u    /* between two messages that a program sends: none waits for others any more */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
@@ -16323,6 +16326,14 @@ static inline void cci__dgram_resume(cci__dgram_t *ep) {
     ep->issued_ns = now_ns;
 }
 
+/* What is to be sent has to wait: acknowledgements may have come while the program worked. */
+static void cci__dgram_listen(cci__dgram_t *ep, const cci__dconn_t *conn) {
+    if (!conn->hot || !cci__rel_next_item(&conn->hot->rel)) return;
+    if (ep->base.now_ns - ep->base.called_ns < CCI__DGRAM_LISTEN_NS) return;
+    cci__dgram_pump(ep, CCI__BUSY, CCI__DGRAM_BATCH_RX);
+    cci__dgram_resume(ep);
+}
+
 /* Something was given to the reliability protocol: it goes at once, or with company, or at the next chance. */
 static int cci__dgram_issued(cci__dgram_t *ep, cci__hot_t *hot, cci__op_t *op, int flags) {
     cci__dconn_t *conn = hot->conn;
@@ -16351,6 +16362,7 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__hot_t *hot, cci__op_t *op, i
         cci__dgram_schedule(ep, conn);
     }
     ep->idle_rounds = 0;
+    if (now) cci__dgram_listen(ep, conn);
     if (flags & CCI_FLAG_BLOCKING) status = cci__dgram_block(ep, op);
     cci__dgram_arm(ep);
     return status;
