@@ -13,11 +13,11 @@ EXAMPLES = hello readme pingpong rma chat requests publish transfer why cci_info
 # What needs Linux, libsodium or libuv is built where these are: all else needs a C compiler alone. No compiler is told to
 # write to /dev/null: tcc unlinks what it writes to, and root may.
 EPOLL = $(shell uname -s | sed -n 's/^Linux$$/epoll_loop/p')
-PROBE = build/probe.$$$$
-SODIUM = $(shell mkdir -p build; echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
-	-x c -o $(PROBE) - -lsodium 2>/dev/null && echo secure; rm -f $(PROBE))
-UV = $(shell mkdir -p build; echo 'int main(void) { return !uv_version(); }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include uv.h \
-	-x c -o $(PROBE) - -luv 2>/dev/null && echo uv_loop; rm -f $(PROBE))
+# $(call links,EXPRESSION,HEADER,LIBRARY,NAME): NAME, if a program with the library's header links.
+links = $(shell mkdir -p build; echo 'int main(void) { return $(1); }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include $(2) \
+	-x c -o build/probe.$$$$ - $(3) 2>/dev/null && echo $(4); rm -f build/probe.$$$$)
+SODIUM = $(call links,sodium_init() < 0,sodium.h,-lsodium,secure)
+UV = $(call links,!uv_version(),uv.h,-luv,uv_loop)
 
 help:
 	@echo 'make demo       two processes talk, write into each other'\''s memory and copy a file (needs a C compiler only)'
