@@ -1451,13 +1451,14 @@ static void ports_of(const char *name, uint32_t ports[8]) {
     }
 }
 
+static char name_for_tests[40];
+
 /* A name that no other process has which runs these tests. */
 static const char *storage(void) {
-    static char name[40];
-    if (name[0] == '\0') {
-        snprintf(name, sizeof name, "storage%llx", (unsigned long long)(real_now_ns() ^ (uint64_t)(uintptr_t)name << 20));
+    if (name_for_tests[0] == '\0') {
+        snprintf(name_for_tests, sizeof name_for_tests, "storage%llx", (unsigned long long)(real_now_ns() ^ (uint64_t)(uintptr_t)&name_for_tests << 20));
     }
-    return name;
+    return name_for_tests;
 }
 
 /* The URI of a name, where that server is. */
@@ -1476,6 +1477,36 @@ static side_t *server_at(const side_t *other, uint32_t port) {
 
 static uint32_t port_of(const side_t *host) {
     return (uint32_t)strtoul(service_of(host), NULL, 10);
+}
+
+/* Whether no endpoint has this port now, of this program or of another. */
+static int is_free(cci_device_t *device, uint32_t port) {
+    cci_endpoint_t *endpoint;
+    char text[16];
+    int status;
+    snprintf(text, sizeof text, "%u", (unsigned)port);
+    status = cci_create_endpoint_at(device, text, 0, &endpoint, NULL);
+    assert_true(status == CCI_SUCCESS || (status == CCI_EBUSY && !on_sim));
+    if (status == CCI_SUCCESS) assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+    return status == CCI_SUCCESS;
+}
+
+/* Gives storage() a name all of whose ports are free, and are none that a system gives to who asks for any: other programs run here. */
+static void find_free_ports(cci_device_t *device, uint32_t ports[8]) {
+    uint32_t i, attempt;
+    for (attempt = 0; attempt < 20; attempt++) {
+        unsigned long long number = strtoull(storage() + strlen("storage"), NULL, 16);
+        do {
+            snprintf(name_for_tests, sizeof name_for_tests, "storage%llx", ++number);
+            ports_of(name_for_tests, ports);
+            for (i = 0; i < 8 && ports[i] >= 61000; i++) {
+            }
+        } while (i < 8 && !on_sim);
+        for (i = 0; i < 8 && is_free(device, ports[i]); i++) {
+        }
+        if (i == 8) return;
+    }
+    fail_msg("another program has a port of each name");
 }
 
 /* Connects to a name, which that server has, and to nobody else. */
@@ -1512,10 +1543,11 @@ TEST(name_connect, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a client
 }
 
 TEST(name_port, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a server takes the first port of its name, and has it in its URI") {
-    side_t *client = side_open(), *host = side_open_at(client->ep->device, storage());
+    side_t *client = side_open(), *host;
     uint32_t ports[8];
     (void)state;
-    ports_of(storage(), ports);
+    find_free_ports(client->ep->device, ports);
+    host = side_open_at(client->ep->device, storage());
     assert_int_equal(port_of(host), ports[0]);
     (void)connect_sides(client, host, CCI_CONN_ATTR_RU);
 }
@@ -1575,39 +1607,50 @@ TEST(name_shared, ON_HOST, "[DOCA listen/connect by name] several endpoints can 
     assert_null(endpoint);
 }
 
-TEST(name_clash, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] two names with the same first port: each client comes to its own server") {
+/* Opens two endpoints whose names have the same first port, at the ports they should have: the first at its first, the second at its second.
+ * Any other program of this host may happen to have one of these: then another two names are tried. */
+static void open_two_of_one_port(const side_t *client, char names[2][56], side_t *ends[2]) {
     static uint16_t first_with[16384];
-    side_t *client = side_open(), *first, *second;
-    char names[2][56];
-    uint32_t ports[2][8], i;
-    (void)state;
+    uint32_t ports[2][8], i, attempt = 0;
     memset(first_with, 0, sizeof first_with);
-    for (i = 1;; i++) {
+    for (i = 1; i < 65535; i++) {
         snprintf(names[1], sizeof names[1], "%s-%u", storage(), (unsigned)i);
         ports_of(names[1], ports[1]);
-        if (first_with[ports[1][0] - 49152] != 0) {
+        if (first_with[ports[1][0] - 49152] == 0) {
+            first_with[ports[1][0] - 49152] = (uint16_t)i;
+            continue;
+        }
+        snprintf(names[0], sizeof names[0], "%s-%u", storage(), (unsigned)first_with[ports[1][0] - 49152]);
+        ports_of(names[0], ports[0]);
+        assert_int_equal(ports[0][0], ports[1][0]);
+        ends[0] = side_open_at(client->ep->device, names[0]);
+        ends[1] = side_open_at(client->ep->device, names[1]);
+        if ((port_of(ends[0]) == ports[0][0] && port_of(ends[1]) == ports[1][1]) || ++attempt == 20) {
             break;
         }
-        first_with[ports[1][0] - 49152] = (uint16_t)i;
+        side_destroy(ends[0]);
+        side_destroy(ends[1]);
     }
-    snprintf(names[0], sizeof names[0], "%s-%u", storage(), (unsigned)first_with[ports[1][0] - 49152]);
-    ports_of(names[0], ports[0]);
-    assert_int_equal(ports[0][0], ports[1][0]);
-    first = side_open_at(client->ep->device, names[0]);
-    second = side_open_at(client->ep->device, names[1]);
-    assert_int_equal(port_of(first), ports[0][0]);
-    assert_int_equal(port_of(second), ports[1][1]);
-    (void)connect_name(client, second, names[1]);
-    (void)connect_name(client, first, names[0]);
-    side_destroy(first); /* from the first port nobody answers now */
-    (void)connect_name(client, second, names[1]);
+    assert_int_equal(port_of(ends[0]), ports[0][0]);
+    assert_int_equal(port_of(ends[1]), ports[1][1]);
+}
+
+TEST(name_clash, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] two names with the same first port: each client comes to its own server") {
+    side_t *client = side_open(), *ends[2] = {NULL, NULL};
+    char names[2][56];
+    (void)state;
+    open_two_of_one_port(client, names, ends);
+    (void)connect_name(client, ends[1], names[1]);
+    (void)connect_name(client, ends[0], names[0]);
+    side_destroy(ends[0]); /* from the first port nobody answers now */
+    (void)connect_name(client, ends[1], names[1]);
 }
 
 TEST(name_beside_numbers, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a server without a name at a name's port is not taken for the one that is sought") {
     side_t *client = side_open(), *host;
     uint32_t ports[8], i;
     (void)state;
-    ports_of(storage(), ports);
+    find_free_ports(client->ep->device, ports);
     for (i = 0; i < 7; i++) {
         side_t *foreign = server_at(client, ports[i]);
         foreign->deaf = i == 3; /* it says nothing, or not in time */
@@ -1618,7 +1661,6 @@ TEST(name_beside_numbers, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a
     for (i = 0; i < (uint32_t)side_count; i++) {
         assert_null(take(&sides[i], CCI_EVENT_CONNECT_REQUEST));
     }
-    (void)server_at(client, 65535);
 }
 
 TEST(name_all_taken, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where all ports of a name are taken, the server gets CCI_EBUSY") {
@@ -1626,11 +1668,12 @@ TEST(name_all_taken, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where 
     cci_endpoint_t *endpoint = NULL;
     uint32_t ports[8], i;
     (void)state;
-    ports_of(storage(), ports);
+    find_free_ports(client->ep->device, ports);
     for (i = 0; i < 8; i++) {
         (void)server_at(client, ports[i]);
     }
     assert_int_equal(cci_create_endpoint_at(client->ep->device, storage(), 0, &endpoint, NULL), CCI_EBUSY);
+    (void)is_free(client->ep->device, 65535); /* the last of all numbers is one, too */
 }
 
 TEST(name_nobody, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where nobody has the name, the time for connecting is what ends the search") {
@@ -1639,7 +1682,7 @@ TEST(name_nobody, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where nob
     (void)state;
     expect_connect_timeout(client, uri_of_name(client, storage()));
     assert_true(!on_sisci || strstr(log_text, "no server of that name was there") != NULL);
-    ports_of(storage(), ports);
+    find_free_ports(client->ep->device, ports);
     for (i = 0; i < 8; i++) {
         (void)server_at(client, ports[i]);
     }
@@ -1651,11 +1694,12 @@ TEST(name_nobody, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where nob
 }
 
 TEST(name_restart, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a server that comes back at another port of its name is found, also by who asks already") {
-    side_t *client = side_open(), *host = side_open_at(client->ep->device, storage()), *again;
+    side_t *client = side_open(), *host, *again;
     cci_event_t *event;
     uint32_t ports[8];
     (void)state;
-    ports_of(storage(), ports);
+    find_free_ports(client->ep->device, ports);
+    host = side_open_at(client->ep->device, storage());
     (void)connect_name(client, host, storage());
     side_destroy(host);
     (void)server_at(client, ports[0]);
@@ -1720,7 +1764,7 @@ TEST(name_frugal, ON_SIM | NOT_SMALL, "[DOCA listen/connect by name] a search as
 
 TEST(connect_unicast, ANYWHERE | NOT_TINY | WITH_GROUPS, "[4.4.3.1] reliable connections and UU are unicast only, UU_MC is for groups only") {
     static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
-    const char *group = by_place(SIM_SCHEME "g7", "sisci://252:7", "verbs://239.77.5.7:39475", "udp://239.77.5.7:39475");
+    const char *group = by_place(SIM_SCHEME "g7", "sisci://252:7", "verbs://239.77.5.7:29475", "udp://239.77.5.7:29475");
     side_t *a = side_open(), *b = side_open();
     int i;
     (void)state;
@@ -7898,7 +7942,7 @@ TEST(multicast_sisci, ON_SISCI, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a g
 
 TEST(multicast_v4, ON_UDP | ON_VERBS, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv4 group") {
     (void)state;
-    multicast(on_verbs ? "verbs://239.77.5.3:39475" : "udp://239.77.5.3:39475");
+    multicast(on_verbs ? "verbs://239.77.5.3:29475" : "udp://239.77.5.3:29475");
 }
 
 /* Whether this machine's loopback carries IPv6 multicast at all. */
@@ -7908,7 +7952,7 @@ static int loopback_has_v6_groups(void) {
     unsigned index = 1;
     memset(&to, 0, sizeof to);
     to.sin6_family = AF_INET6;
-    to.sin6_port = htons(39476);
+    to.sin6_port = htons(29476);
     inet_pton(AF_INET6, "ff01::1:5", &to.sin6_addr);
     works = fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (const void *)&index, sizeof index) == 0 &&
             sendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof to) == 1;
@@ -7923,7 +7967,7 @@ TEST(multicast_v6, ON_UDP, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv6 
     if (!loopback_has_v6_groups()) {
         skip();
     }
-    multicast("udp://[ff01::1:5]:39475");
+    multicast("udp://[ff01::1:5]:29475");
 }
 
 TEST(multicast_rma, ANYWHERE | NOT_TINY | WITH_GROUPS, "[4.4.4.1] multicast connections forbid RMA") {
@@ -7934,7 +7978,7 @@ TEST(multicast_rma, ANYWHERE | NOT_TINY | WITH_GROUPS, "[4.4.4.1] multicast conn
     if (lacks_groups) {
         skip();
     }
-    tx = join_group(a, by_place(SIM_SCHEME "g6", "sisci://252:6", "verbs://239.77.5.4:39475", "udp://239.77.5.4:39475"),
+    tx = join_group(a, by_place(SIM_SCHEME "g6", "sisci://252:6", "verbs://239.77.5.4:29475", "udp://239.77.5.4:29475"),
                     CCI_CONN_ATTR_UU_MC_TX);
     region = make_region(a->ep, 64, READ_WRITE);
     assert_int_equal(cci_rma(tx, NULL, 0, region.handle, 0, region.handle, 0, 8, NULL, CCI_FLAG_WRITE), CCI_EINVAL);

@@ -777,14 +777,14 @@ measures() {
         for test in rate bw; do
             # shellcheck disable=SC2086
             check "$test mc $sleeping" status_of 0 "$perf" -d lo "$uri" $sleeping --verify -t "$test" -a mc \
-                --group udp://239.77.9.1:39477 -n 1000 -w 16 -s 64 >"$out/perf.mc"
+                --group udp://239.77.9.1:29477 -n 1000 -w 16 -s 64 >"$out/perf.mc"
             cat "$out/perf.mc"
             check 'no multicast message came' awk '$2 == 1000 { came = 1000 - $5 } END { exit came < 1 }' "$out/perf.mc"
         done
         end_server
     done
     check 'multicast without a group is refused' status_of 2 "$perf" udp://127.0.0.1:1 -t rate -a mc
-    check 'multicast goes both ways' status_of 2 "$perf" udp://127.0.0.1:1 -t lat -a mc --group udp://239.77.9.1:39477
+    check 'multicast goes both ways' status_of 2 "$perf" udp://127.0.0.1:1 -t lat -a mc --group udp://239.77.9.1:29477
 
     serve perf-formats "$perf" || return
     "$perf" "$uri" -t rate -n 100 -s 8,16 --silent --format csv >"$out/perf.csv"

@@ -591,7 +591,7 @@ static void a_child_that_stays_holds_nothing_of_its_parents(void **state) {
     is_sealed = 0;
     assert_true(begin_library());
     assert_true(connect_two(&server_handle));
-    assert_int_equal(cci_connect(server, "udp://239.255.17.4:45871", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, &patience),
+    assert_int_equal(cci_connect(server, "udp://239.255.17.4:25871", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, &patience),
                      CCI_SUCCESS);
     while (group == NULL) {
         if (cci_get_event(server, &event) != CCI_SUCCESS) continue;

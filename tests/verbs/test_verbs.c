@@ -594,10 +594,10 @@ static void service_of_device(void **state) {
     cci_endpoint_t *endpoint, *second;
     char *uri;
     (void)state;
-    assert_int_equal(configured(FAKE0, "service = 40411"), CCI_SUCCESS);
+    assert_int_equal(configured(FAKE0, "service = 20411"), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
     assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
-    assert_string_equal(uri, "verbs://127.0.0.1:40411");
+    assert_string_equal(uri, "verbs://127.0.0.1:20411");
     free(uri);
     assert_int_equal(cci_create_endpoint(NULL, 0, &second, NULL), CCI_EBUSY);
 }
