@@ -1027,7 +1027,8 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
  * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: a
  * set of CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, flags has another bit, or the device is not one of
  * cci_get_devices(). CCI_ENODEV: the device is not up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED
- * on a transport that can't. CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
+ * on a transport that can't. CCI_ENOMEM: memory or descriptors are lacking. CCI_ERROR: before cci_init(), or as the
+ * log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
 /* The same at a given service, NULL chooses one. A number, or for UDP and verbs a service that the system knows, is a

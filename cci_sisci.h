@@ -6763,7 +6763,7 @@ static int cci__sisci_open_sd(cci__sisci *ep) {
     ep->sd = cci__sci_open(&options, &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->sd = NULL;
-        return error == CCI__SCI_ERR_ACCESS ? CCI_ENODEV : CCI_ERROR;
+        return error == CCI__SCI_ERR_ACCESS ? (int)CCI_ENODEV : cci_status_of_errno(errno);
     }
     ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
     return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
@@ -11070,12 +11070,13 @@ static uint32_t cci__sisci_number(const char *text) {
 }
 
 /* Says in the log what there is not enough of for an endpoint. */
-static int cci__sisci_report_lack(const char *what, int status) {
+static int cci__sisci_report_lack(const char *what) {
     char text[200];
-    snprintf(text, sizeof text, "sisci: no endpoint for lack of %s%s%s", what, errno ? ": " : "",
-             errno ? strerror(errno) : "");
+    int error = errno;
+    snprintf(text, sizeof text, "sisci: no endpoint for lack of %s%s%s", what, error ? ": " : "",
+             error ? strerror(error) : "");
     cci_log(CCI_LOG_ERROR, text);
-    return status;
+    return error == EFBIG ? CCI_ERROR : CCI_ENOMEM; /* a limit of file sizes is no lack */
 }
 
 static int cci__sisci_open_listener(cci__sisci *ep, const char *service) {
@@ -11088,19 +11089,18 @@ static int cci__sisci_open_listener(cci__sisci *ep, const char *service) {
     error =
         cci__sisci_make_segment(ep, &ep->entrance.segment, &id, CCI__SISCI_LISTENER_SIZE, cci__sisci_on_visit, NULL);
     if (error != CCI__SCI_ERR_OK) {
-        return error == CCI__SCI_ERR_SEGMENTID_USED
-                   ? (int)CCI_EBUSY
-                   : cci__sisci_report_lack("shared memory, or descriptors for it", CCI_ERROR);
+        return error == CCI__SCI_ERR_SEGMENTID_USED ? (int)CCI_EBUSY
+                                                    : cci__sisci_report_lack("shared memory, or descriptors for it");
     }
     ep->entrance.service = id;
     ep->entrance.listener = (cci__sisci_listener *)ep->sci->call.SCIMapLocalSegment(
         ep->entrance.segment, &ep->entrance.map, 0, CCI__SISCI_LISTENER_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->entrance.map = NULL;
-        return cci__sisci_report_lack("address space", CCI_ENOMEM);
+        return cci__sisci_report_lack("address space");
     }
     if (ep->far) memset(ep->entrance.listener, 0, CCI__SISCI_LISTENER_SIZE);
-    if (!cci__sisci_make_interrupt(ep)) return cci__sisci_report_lack("descriptors for an interrupt", CCI_ERROR);
+    if (!cci__sisci_make_interrupt(ep)) return cci__sisci_report_lack("descriptors for an interrupt");
     ep->entrance.listener->interrupt = ep->entrance.interrupt_number;
     ep->entrance.listener->name = name;
     cci__sisci_store(&ep->entrance.listener->magic, CCI__SISCI_MAGIC);
@@ -11178,9 +11178,8 @@ static int cci__sisci_start(cci__sisci *ep, const char *service) {
     if (status != CCI_SUCCESS) return status;
     status = cci__sisci_open_listener(ep, service);
     if (status != CCI_SUCCESS) return status;
-    if (!cci__sisci_allocate(ep, keys)) return cci__sisci_report_lack("memory", CCI_ENOMEM);
-    return cci__sisci_open_handle(ep) ? (int)CCI_SUCCESS
-                                      : cci__sisci_report_lack("descriptors for an OS handle", CCI_ERROR);
+    if (!cci__sisci_allocate(ep, keys)) return cci__sisci_report_lack("memory");
+    return cci__sisci_open_handle(ep) ? (int)CCI_SUCCESS : cci__sisci_report_lack("descriptors for an OS handle");
 }
 
 static const cci_endpoint_ops_t *cci__sisci_ops(void);

@@ -1732,9 +1732,10 @@ static void cci__udp_refresh(const cci_transport_t *self, cci_device_desc_t *des
     cci__udp_search s;
     (void)self;
     memcpy(&d, desc->data, sizeof d);
+    errno = 0;
     if (cci__udp_find(&d, &s))
         cci__udp_make_desc(desc, &d, &s.best);
-    else
+    else if (cci_status_of_errno(errno) != CCI_ENOMEM) /* then nothing was learnt */
         desc->up = 0;
 }
 
@@ -2887,7 +2888,7 @@ static int cci__udp_open_mailbox(cci__udp_link *l) {
     struct sockaddr_un a;
     uint32_t member;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) return CCI_ERROR;
+    if (fd < 0) return cci_status_of_errno(errno);
     l->socket[CCI__UDP_MAIL].fd = fd;
     cci__udp_set(fd, SOL_SOCKET, SO_PASSCRED, 1);
     cci__udp_set(fd, SOL_SOCKET, SO_SNDBUF, 1 << 20);
@@ -2897,7 +2898,7 @@ static int cci__udp_open_mailbox(cci__udp_link *l) {
             l->share.member = member;
             return CCI_SUCCESS;
         }
-        if (errno != EADDRINUSE) return CCI_ERROR;
+        if (errno != EADDRINUSE) return cci_status_of_errno(errno);
     }
     return CCI_EBUSY;
 }
@@ -3394,6 +3395,13 @@ static int cci__udp_reachable(const cci__udp_link *l, const struct addrinfo *r, 
     return cci__udp_choose_interface(l, to);
 }
 
+/* A status for what was not found, unless memory or descriptors were lacking for the search; errno was 0 before it. */
+static int cci__udp_not_found(const cci__udp_link *l, const char *what, int status) {
+    if (cci_status_of_errno(errno) != CCI_ENOMEM) return status;
+    cci__udp_log(CCI_LOG_ERROR, l->device.interface_name, what, errno);
+    return CCI_ENOMEM;
+}
+
 static int cci__udp_resolve(void *link, const char *address, cci_link_addr_t *to) {
     cci__udp_link *l = (cci__udp_link *)link;
     char host[300];
@@ -3408,7 +3416,9 @@ static int cci__udp_resolve(void *link, const char *address, cci_link_addr_t *to
     if (getaddrinfo(host, NULL, &hints, &list) != 0) {
         hints.ai_flags = 0;
         list = NULL;
-        if (getaddrinfo(host, NULL, &hints, &list) != 0) return CCI_EADDRNOTAVAIL;
+        errno = 0;
+        if (getaddrinfo(host, NULL, &hints, &list) != 0)
+            return cci__udp_not_found(l, "looking up a host", CCI_EADDRNOTAVAIL);
     }
     for (r = list; r && !found; r = r->ai_next) found = cci__udp_reachable(l, r, port, to);
     freeaddrinfo(list);
@@ -3881,7 +3891,9 @@ static int cci__udp_start(cci__udp_link *l, const char *service, cci_link_info_t
     uint32_t granted;
     int shares = l->device.share || info->share;
     if (port < 0) return CCI_EINVAL;
-    if (!cci__udp_find(&l->device, &s) || !s.best.running) return CCI_ENODEV;
+    errno = 0;
+    if (!cci__udp_find(&l->device, &s)) return cci__udp_not_found(l, "looking for an interface", CCI_ENODEV);
+    if (!s.best.running) return CCI_ENODEV;
     l->interface_ = s.best;
     l->state.mtu = s.best.mtu;
     l->is_up = 1;
@@ -3924,9 +3936,10 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
         return status;
     }
     if (!cci__udp_waiter_open(l, &info->os_handle)) {
+        status = cci_status_of_errno(errno);
         cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "opening descriptors to wait on", errno);
         cci__udp_close(l);
-        return CCI_ERROR;
+        return status;
     }
     info->hold = cci__udp_hold;
     *link = l;

@@ -2446,7 +2446,9 @@ static int cci__verbs_resolve(void *link, const char *address, cci_link_addr_t *
     if (getaddrinfo(host, NULL, &hints, &list) != 0) {
         hints.ai_flags = 0;
         list = NULL;
-        if (getaddrinfo(host, NULL, &hints, &list) != 0) return CCI_EADDRNOTAVAIL;
+        errno = 0;
+        if (getaddrinfo(host, NULL, &hints, &list) != 0)
+            return cci_status_of_errno(errno) == CCI_ENOMEM ? CCI_ENOMEM : CCI_EADDRNOTAVAIL;
     }
     for (r = list; r && !found; r = r->ai_next) found = cci__verbs_reachable(l, r, port, to);
     freeaddrinfo(list);
@@ -3167,11 +3169,13 @@ static struct ibv_qp *cci__verbs_make_qp(struct ibv_pd *pd, struct ibv_qp_init_a
 /* Queues and queue pair. */
 static int cci__verbs_open_queues(cci__verbs_link *l) {
     struct ibv_qp_init_attr a;
+    int status;
     l->recv_cq = cci__verbs_make_cq(l, l->recv_depth, NULL, l->channel);
     l->send_cq = cci__verbs_make_cq(l, l->send_depth, NULL, NULL);
     if (!l->recv_cq || !l->send_cq) {
+        status = cci_status_of_errno(errno);
         cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no completion queue", errno, l->pinned);
-        return CCI_ERROR;
+        return status;
     }
     memset(&a, 0, sizeof a);
     a.send_cq = l->send_cq;
@@ -3184,8 +3188,9 @@ static int cci__verbs_open_queues(cci__verbs_link *l) {
     a.qp_type = IBV_QPT_UD;
     l->qp = cci__verbs_make_qp(l->pd, &a, &l->max_inline);
     if (!l->qp || !cci__verbs_start_qp(l)) {
+        status = cci_status_of_errno(errno);
         cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no queue pair", errno, l->pinned);
-        return CCI_ERROR;
+        return status;
     }
     cci__verbs_restart_rings(l);
     cci__verbs_post(l);
@@ -3278,8 +3283,9 @@ static int cci__verbs_start(cci__verbs_link *l, const char *service) {
     l->pd = cci__ibv.alloc_pd(l->context);
     l->channel = cci__ibv.create_comp_channel(l->context);
     if (!l->pd || !l->channel) {
+        status = cci_status_of_errno(errno);
         cci__verbs_log(CCI_LOG_ERROR, l->port.device, "making a protection domain or a completion channel", errno);
-        return CCI_ERROR;
+        return status;
     }
     fcntl(l->channel->fd, F_SETFL, fcntl(l->channel->fd, F_GETFL) | O_NONBLOCK);
     status = cci__verbs_open_memory(l);
@@ -3325,8 +3331,8 @@ static int cci__verbs_open_as(cci_device_t *device, const char *service, int wan
     status = cci__verbs_start(l, service);
     info->hold = cci__verbs_hold;
     if (status == CCI_SUCCESS && !cci__verbs_waiter_open(l, &info->os_handle)) {
+        status = cci_status_of_errno(errno);
         cci__verbs_log(CCI_LOG_ERROR, l->port.device, "opening descriptors to wait on", errno);
-        status = CCI_ERROR;
     }
     if (status != CCI_SUCCESS) {
         cci__verbs_close(l);

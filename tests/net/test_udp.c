@@ -57,6 +57,7 @@ static int setting(int fd, int level, int name, const void *value, socklen_t siz
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -866,6 +867,40 @@ static void what_hears_of_refusals_does_not_stay(void **state) {
         if (cci_get_event(endpoint, &event) == CCI_SUCCESS) assert_int_equal(cci_return_event(event), CCI_SUCCESS);
 }
 
+/* The lowest descriptor that is free: with that as their limit a program can open no more. */
+static rlim_t next_descriptor(void) {
+    int fd = dup(0);
+    assert_true(fd >= 0 && close(fd) == 0);
+    return (rlim_t)fd;
+}
+
+static void where_descriptors_are_lacking_the_status_is_no_memory_whatever_they_were_for(void **state) {
+    struct rlimit enough, few;
+    cci_endpoint_t *endpoint;
+    cci_os_handle_t fd;
+    int status, refusals = 0;
+    (void)state;
+    assert_int_equal(configured(LO, ""), CCI_SUCCESS);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &enough), 0);
+    for (few = enough, few.rlim_cur = next_descriptor();; few.rlim_cur++, refusals++) {
+        log_text[0] = '\0';
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        status = cci_create_endpoint(NULL, 0, &endpoint, &fd);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &enough), 0);
+        if (status == CCI_SUCCESS) break;
+        assert_int_equal(status, CCI_ENOMEM);
+        assert_non_null(strstr(log_text, strerror(EMFILE)));
+    }
+    assert_in_range(refusals, 3, 20);
+    few.rlim_cur = next_descriptor();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    status = cci_connect(endpoint, "udp://localhost:9", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &enough), 0);
+    assert_int_equal(status, CCI_ENOMEM);
+    assert_non_null(strstr(log_text, "looking up a host: "));
+    assert_int_equal(cci_connect(endpoint, "udp://localhost:9", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, end)
 
 int main(int argc, char **argv) {
@@ -890,6 +925,7 @@ int main(int argc, char **argv) {
         TEST(a_connection_marks_and_counts_what_it_sends_when_asked_to),
 #endif
         TEST(what_the_system_refuses_is_told_by_a_status_of_ours),
+        TEST(where_descriptors_are_lacking_the_status_is_no_memory_whatever_they_were_for),
         TEST(an_address_where_nobody_receives_is_named_in_the_log_once_and_asked_to_the_end),
         TEST(each_address_where_nobody_receives_is_named_in_the_log),
         TEST(a_server_that_starts_after_clients_were_refused_is_found),
