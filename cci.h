@@ -365,8 +365,8 @@
  *                       What follows a remote read waits for it. Completions come before messages that wait.
  *                       It goes without: descriptors, devices and news of them, CCI_OPT_ENDPT_BACKLOG, another
  *                       CCI_OPT_ENDPT_MAX_SEND_SIZE, cci_rma_alloc(), requests that are longer than a datagram (data of
- *                       more than mtu - 48 bytes is CCI_ERR_NOT_IMPLEMENTED, and a server is "busy" for it; see
- *                       max_request_len of cci_caps_t), multicast, answers with data (CCI_ERR_NOT_IMPLEMENTED; those
+ *                       more than max_request_len of cci_caps_t, about mtu - 48, is CCI_ERR_NOT_IMPLEMENTED, and a
+ *                       server is "busy" for it), multicast, answers with data (CCI_ERR_NOT_IMPLEMENTED; those
  *                       that come are ignored), statistics, URIs of endpoints and peers, and CCI_OPT_CONN_LINGER
  *                       (likewise), proof of a client's address unless packets are sealed, and peers whose address
  *                       changes. It has all other options: time-outs, keepalive, the event mask with
@@ -380,7 +380,8 @@
  *                       went unanswered. A server that sets CCI_OPT_ENDPT_EVENT_MASK learns of it, returns what it
  *                       has of that connection and calls cci_disconnect(); then the new client gets the place.
  *                       Bytes on 32-bit machines (D: CCI_TINY_MTU):
- *     CCI_TINY_MTU            260   the longest datagram, with a checksum; a link with a larger one is CCI_ENOMEM
+ *     CCI_TINY_MTU            260   the longest datagram, 256 bytes at least besides a checksum (4) and the tag of a
+ *                                   cipher (with CCI_TINY_SEAL 276). A link with a larger one is CCI_ENOMEM
  *     CCI_TINY_CONNECTIONS      2   224 for each and its send slots: one more than peers, for one that was restarted
  *     CCI_TINY_SENDS            2   send slots of each connection, 2 at least: D for each; RMA with a message takes 2
  *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
@@ -510,7 +511,9 @@
 #ifdef CCI_SMALL
 #error "CCI_TINY is an engine of its own: CCI_SMALL is for the other"
 #endif
-#ifndef CCI_TINY_MTU
+#if !defined(CCI_TINY_MTU) && defined(CCI_TINY_SEAL)
+#define CCI_TINY_MTU 276
+#elif !defined(CCI_TINY_MTU)
 #define CCI_TINY_MTU 260
 #endif
 #ifndef CCI_TINY_CONNECTIONS
@@ -1109,7 +1112,8 @@ CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 /* Beyond CCI 0.3.0, for programs without an OS handle: `*ns` becomes the nanoseconds from now, by the transport's
  * clock, within which the program must call cci_get_event() again if nothing arrives and it calls nothing else
  * meanwhile. 0: at once, an event waits or something is due; UINT64_MAX: not before something arrives. It may be
- * earlier than needed, and does no work itself. It is no way to sleep without a handle unless something else, such
+ * earlier than needed. It gives no event, but what waits for company leaves, such as an acknowledgement: ask it before
+ * looking at the link. It is no way to sleep without a handle unless something else, such
  * as an interrupt, wakes the program when a packet arrives. After CCI_ENOBUFS it takes no account of messages that
  * wait for the program to return events. CCI_EINVAL: an argument is NULL. */
 CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns);
@@ -3654,9 +3658,13 @@ extern "C" {
 #define CCI__CONN_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__CONN_REJECT_NS                                                                                            \
     (UINT64_C(4000) * CCI__MS) /* a refusal is remembered: longer than the client's longest pause */
-#define CCI__CONN_COLLECT_NS (UINT64_C(5000) * CCI__MS)         /* all pieces of a request must come within */
-#define CCI__CONN_PROBES 8u                                     /* that a silent peer may leave unanswered */
-#define CCI__CONN_RESETS 16u                                    /* RESET packets in a round of the user's work */
+#define CCI__CONN_COLLECT_NS (UINT64_C(5000) * CCI__MS) /* all pieces of a request must come within */
+#define CCI__CONN_PROBES 8u                             /* that a silent peer may leave unanswered */
+#ifdef CCI_SMALL
+#define CCI__CONN_RESETS 16u /* RESET packets in a round of the user's work, none longer than what it answers */
+#else
+#define CCI__CONN_RESETS 1024u /* the clients of a server that was restarted all ask for it at once */
+#endif
 #define CCI__CONN_HEAD (CCI__SEALED_REQUEST + CCI__SECRET_SIZE) /* bytes that cci_conn_output() writes at most */
 
 typedef enum cci_conn_state {
@@ -3829,7 +3837,7 @@ typedef struct cci_conn_table {
     uint32_t unproven_most; /* requests without cookie that may wait at once; 0: a client asks for a cookie first */
     uint32_t window, mtu;   /* bytes that may be under way to this side at once; of a packet that any path takes */
     uint32_t accept_more;   /* bytes of the user's in each ACCEPT, in front of the data */
-    uint32_t resets;        /* RESET packets since the user has set it to 0: 16 at most */
+    uint32_t resets;        /* RESET packets since the user has set it to 0 */
 } cci_conn_table_t;
 
 /* `slabs` has room for CCI__CONN_SLABS pointers; `entry_size` bytes are kept for each connection, of which
@@ -4258,6 +4266,11 @@ CCI__UNUSED static inline uint64_t cci_conn_deadline(const cci_conn_t *conn) {
     return conn->state != CCI_CONN_OPEN || conn->step.confirming ? conn->deadline_ns : CCI__NEVER;
 }
 
+/* How long nothing has come from the peer of an open connection, to a millisecond. */
+static uint64_t cci__conn_silent_ns(const cci_conn_t *conn, uint64_t now_ns) {
+    return (uint64_t)((uint32_t)(now_ns >> 20) - ((const cci_conn_life_t *)(const void *)(conn + 1))->heard) << 20;
+}
+
 /* What a connection wants when its deadline is over. */
 typedef enum cci_conn_due {
     CCI_CONN_DUE_NOTHING,
@@ -4284,7 +4297,9 @@ CCI_API cci_conn_due_t cci_conn_timeout(cci_conn_t *conn, uint64_t give_up_ns, u
     case CCI_CONN_CLOSING:
         return conn->step.in_line || conn->tries < CCI__CONN_CLOSE_TRIES ? CCI_CONN_DUE_CLOSE : CCI_CONN_DUE_FORGOTTEN;
     case CCI_CONN_OPEN:
-        if (!conn->step.confirming || ++conn->tries > CCI__CONN_CONFIRM_TRIES) return CCI_CONN_DUE_IDLE;
+        if (!conn->step.confirming || ++conn->tries > CCI__CONN_CONFIRM_TRIES ||
+            (conn->keepalive_us && cci__conn_silent_ns(conn, now_ns) >= (uint64_t)conn->keepalive_us * 1000))
+            return CCI_CONN_DUE_IDLE;
         conn->deadline_ns = now_ns + cci_conn_retry_ns(conn->tries);
         return CCI_CONN_DUE_CONFIRM;
     case CCI_CONN_BROKEN: return CCI_CONN_DUE_IDLE;
@@ -5123,7 +5138,7 @@ CCI_API int cci_conn_close_output(cci_conn_t *conn, uint64_t *free_ns, uint64_t 
 /* Looks whether the peer of an open connection has been silent for `period_ns`, and for as long again while CONFIRM
  * asked it for a sign of life: then TIMED_OUT. Else *again_ns is when to look again, after a CONFIRM that is due. */
 CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint64_t now_ns, uint64_t *again_ns) {
-    uint64_t silent_ns = (uint64_t)((uint32_t)(now_ns >> 20) - cci_conn_life_of(conn)->heard) << 20;
+    uint64_t silent_ns = cci__conn_silent_ns(conn, now_ns);
     if (silent_ns < period_ns) {
         conn->tries = 0;
         *again_ns = now_ns + period_ns - silent_ns;
@@ -8024,6 +8039,19 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
         cci__rel_is_before(sent, CCI__CONTAINER(rel->lost.prev, cci_rel_sent_t, node)))
         rel->shuffled = CCI__REL_MAYBE_SHUFFLED;
     cci__list_append(&rel->lost, &sent->node);
+}
+
+/* A packet of cci_rel_output() did not leave: what it carried leaves with the next ones, acknowledgements too. 0: it
+ * carried none of these, and is lost. */
+CCI_API int cci_rel_unsent(cci_rel_t *rel, const cci_rel_packet_t *packet) {
+    const int type = packet->head_length > CCI_REL_HEADER ? (int)packet->head[CCI_REL_HEADER] : -1;
+    const int has_ack = type == CCI__FRAME_ACK || type == CCI__FRAME_NACK;
+    if (packet->sent) cci__rel_lost(rel, packet->sent);
+    if (has_ack) {
+        rel->ack_count += rel->ack_count == 0 && rel->number_count > 0;
+        rel->ack_now = 1;
+    }
+    return has_ack || packet->sent != NULL;
 }
 
 /* Nothing was heard of the packet, but should have been, or of later ones. 0: it won't be known if it was only late. */
@@ -12542,14 +12570,13 @@ static int cci__dgram_more(cci_rel_pool_t *pool, int what) {
  *
  * Packets leave: the layers above write them into the slots of a batch, which goes to the link as a whole.
  *   The walk: cci__dgram_output() for each connection in `ready`; cci__dgram_commit() puts a packet into the batch,
- * with checksum or seal; cci__dgram_flush() gives the batch to the link. What the link does not take is lost, and
- * goes again.
+ * with checksum or seal; cci__dgram_flush() gives the batch to the link. What the link does not take goes again.
  *   Parts: packets into the batch, the batch to the link; a peer whose address changes.
  * ================================================================================================================== */
 
 /* ---- packets into the batch, the batch to the link ---- */
 
-/* Packets that the link did not take are as good as lost, and go again at once. */
+/* What the link did not take goes again at once. */
 static void cci__dgram_unsent(cci__dgram_t *ep, cci__tx_slot_t *slot, uint32_t length) {
     cci__hot_t *hot = slot->hot;
 #ifndef CCI_NO_STATS
@@ -12557,8 +12584,7 @@ static void cci__dgram_unsent(cci__dgram_t *ep, cci__tx_slot_t *slot, uint32_t l
 #else
     (void)length;
 #endif
-    if (hot && slot->packet.sent) {
-        cci__rel_lost(&hot->rel, slot->packet.sent);
+    if (hot && cci_rel_unsent(&hot->rel, &slot->packet)) {
         cci__list_remove(&hot->ready);
         cci__list_append(&ep->ready, &hot->ready);
     }
@@ -13863,9 +13889,10 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
 
 /* ---- what the reliability protocol asks and tells ---- */
 
-/* Are the buffers with what came early rather than with the program? */
+/* Are the buffers with what came early rather than with the program? If some can't be made there is no memory. */
 static int cci__dgram_peers_hold(const cci__dgram_t *ep) {
-    return ep->pool.buffers_held >= ep->base.recv_buf_count / 2 + CCI__EARLY_MOST(ep);
+    uint32_t limit = ep->base.recv_buf_count / 2 + CCI__EARLY_MOST(ep);
+    return ep->pool.buffers_held >= (ep->buffers_unmade ? cci__min32(limit, ep->base.evq.buffer_total / 2) : limit);
 }
 
 /* Makes receive buffers, a slab of them; 0 if there are to be no more. */
@@ -13890,6 +13917,14 @@ static uint32_t cci__dgram_buffers_left(const cci__dgram_t *ep, int is_early) {
 /* Is there one now, besides the one that takes the place in the batch of one that is kept? */
 static int cci__dgram_has_buffer(cci__dgram_t *ep) {
     return ep->base.evq.free_buffer_count > 1 || cci__dgram_grow_buffers(ep) || ep->base.evq.free_buffer_count > 0;
+}
+
+/* Is there one, besides `spoken_for`? What comes early leaves a quarter of all for what is due, also where there is no
+ * memory for more. */
+static int cci__dgram_can_spare(cci__dgram_t *ep, int is_early, uint32_t spoken_for) {
+    uint32_t made = ep->base.evq.buffer_total - cci__min32(ep->base.evq.buffer_total, CCI__DGRAM_BATCH_RX);
+    if (is_early) spoken_for += ep->buffers_unmade ? cci__max32(made / 4, 1) : 1;
+    return CCI__LIKELY(ep->base.evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep);
 }
 
 static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
@@ -13921,12 +13956,12 @@ static uint32_t cci__dgram_early_leaves(const cci__dgram_t *ep, const cci__hot_t
 }
 
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves their
- * share to other connections, too. The last one that there is memory for is for what is due. */
+ * share to other connections, too. */
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__hot_t *hot, int in_order, uint32_t spoken_for) {
     uint32_t early = cci__dgram_early_leaves(ep, hot);
     uint32_t left = cci__dgram_buffers_left(ep, !in_order), reserve = spoken_for + (in_order ? 0 : early);
     if (left > reserve && (in_order || cci__share(hot->rel.buffers_held, left - reserve)) &&
-        (CCI__LIKELY(ep->base.evq.free_buffer_count > spoken_for + !in_order) || cci__dgram_grow_buffers(ep)))
+        cci__dgram_can_spare(ep, !in_order, spoken_for))
         return 1;
     if (!in_order || !cci__dgram_peers_hold(ep)) return 0;
     if (spoken_for == 0 && cci__dgram_exceed(ep, early)) return 1;
@@ -13942,9 +13977,10 @@ static int cci__dgram_on_keep(void *user, void *buffer, int in_order) {
     cci__dgram_t *ep = cci__dgram_of(hot->conn);
     cci_evq_buffer_t *kept = (cci_evq_buffer_t *)buffer;
     if (hot->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) in_order = 0;
-    if (kept->refs == 1
-            ? !cci__dgram_buffer_for(ep, hot, in_order, 0)
-            : CCI__REL_FAR && !in_order && cci__dgram_buffers_left(ep, 1) <= cci__dgram_early_leaves(ep, hot))
+    if (kept->refs == 1 ? !cci__dgram_buffer_for(ep, hot, in_order, 0)
+                        : CCI__REL_FAR && !in_order &&
+                              (cci__dgram_buffers_left(ep, 1) <= cci__dgram_early_leaves(ep, hot) ||
+                               !cci__dgram_can_spare(ep, 1, 0)))
         return 0;
     kept->refs++;
     return 1;
@@ -14461,7 +14497,7 @@ static void cci__dgram_check_silent(cci__dgram_t *ep) {
     while (tries-- > 0) {
         uint32_t index = ep->check_next < ep->base.conns.slab_count * CCI__CONN_SLAB ? ep->check_next : 0;
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->base.conns, index);
-        uint64_t silent_ns = (uint64_t)((uint32_t)(ep->base.now_ns >> 20) - conn->peer.life.heard) << 20;
+        uint64_t silent_ns = cci__conn_silent_ns(&conn->conn, ep->base.now_ns);
         ep->check_next = index + 1;
         if (conn->conn.state != CCI_CONN_OPEN || (conn->conn.flags & CCI__CONN_PARKED) || conn->conn.step.confirming ||
             conn->conn.pub.attribute > CCI_CONN_ATTR_UU || conn->in.open.probe_ns != CCI__NEVER ||
@@ -14949,11 +14985,13 @@ static void cci__dgram_idle(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.state == CCI_CONN_BROKEN) { /* there was no memory for the event */
         conn->conn.deadline_ns = CCI__NEVER;
         cci__dgram_post_end(ep, conn);
-    } else if (conn->conn.step.confirming) {
-        (void)cci_conn_hears(&conn->conn); /* a server that sleeps so long learns it from the first message */
-        cci__dgram_begin_keepalive(&ep->base, &conn->conn);
     } else {
-        cci__dgram_keepalive(ep, conn);
+        /* A server that sleeps so long learns from the first packet that it is connected. */
+        if (conn->conn.step.confirming) (void)cci_conn_hears(&conn->conn);
+        if (conn->conn.keepalive_us)
+            cci__dgram_keepalive(ep, conn);
+        else
+            conn->conn.deadline_ns = CCI__NEVER;
     }
 }
 
@@ -16007,19 +16045,21 @@ static void cci__dgram_judge(cci__dgram_t *ep) {
 /* The network has its turn, and then there may be an event. */
 static int cci__dgram_look(cci__dgram_t *ep, cci_event_t **event) {
     uint32_t rounds = CCI__DGRAM_DRAIN;
-    int came, status, stays;
+    int came, status, stays, is_seldom;
     do { /* what has come may hold no event, and what is behind it one */
         stays = ep->base.has_fd && cci__dgram_stays(ep);
-        /* What the program has not taken stays with the link: there it holds the sender back; early copies get cold. */
+        is_seldom = ep->seldom_ns == 0;
+        /* What the program has not taken stays with the link: there it holds the sender back; early copies get cold.
+         * If the program calls seldom, peers need their answers in this call, even that nothing can be taken. */
         came = cci__dgram_pump(ep, ep->base.has_fd && !ep->backlog && !stays ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
-                               ep->backlog < 8 ? (CCI__DGRAM_BATCH_RX + 1) / 2 : 0);
+                               ep->backlog < 8 || is_seldom ? (CCI__DGRAM_BATCH_RX + 1) / 2 : 0);
         status = cci__dgram_next(ep, event);
         if (status == CCI_EAGAIN && came <= 0 && ep->base.has_fd && !stays) {
             if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
                 came = cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
             status = cci__dgram_next(ep, event);
         }
-    } while (status == CCI_EAGAIN && came > 0 && --rounds > 0);
+    } while ((status == CCI_EAGAIN || (is_seldom && status == CCI_ENOBUFS)) && came > 0 && --rounds > 0);
     /* The program's time begins, which is measured if it works on several. */
     ep->given_since_ns = cci__dgram_has_events(ep) ? ep->base.link->now(ep->base.handle) : ep->base.now_ns;
     return status;
@@ -16238,7 +16278,7 @@ static void cci__rel_tell_stats(const cci_rel_t *rel, cci_conn_stats_t *stats) {
 static void cci__dgram_connection_stats(cci__endpoint_t *base, const cci_conn_t *of, cci_conn_stats_t *stats) {
     cci__dgram_t *ep = (cci__dgram_t *)base;
     const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)of;
-    uint64_t heard_ns = (uint64_t)((uint32_t)(ep->base.now_ns >> 20) - conn->peer.life.heard) << 20;
+    uint64_t heard_ns = cci__conn_silent_ns(&conn->conn, ep->base.now_ns);
     const cci_rel_state_t *state = &conn->state;
     cci__dgram_flush(ep); /* what is in the batch was counted in part */
     if (ep->base.tallies.counted) cci__dgram_tell_tally(ep, conn, stats);
@@ -20130,7 +20170,7 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 /* Without completion only a later one, in order, tells that a borrowed buffer is free: NO_COPY|SILENT is for RO. */
 static CCI__RARE int cci__send_flags_are_legal(const cci_connection_t *connection, int flags) {
     const int both = CCI_FLAG_NO_COPY | CCI_FLAG_SILENT;
-    return (flags & ~CCI__FLAGS) == 0 && (connection->attribute == CCI_CONN_ATTR_RO || (flags & both) != both);
+    return (flags & ~CCI__SEND_FLAGS) == 0 && (connection->attribute == CCI_CONN_ATTR_RO || (flags & both) != both);
 }
 
 /* A receiver of multicast can't send. */
@@ -20622,7 +20662,8 @@ CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
  * again, whatever the link did with it; a server keeps no state for sealed requests but the tokens of the last few that
  * it has heard, and makes new cookies before it forgets these.
  *
- * Time is counted in ticks of 2^16 ns, in 32 bits, which overflow after 78 hours: nothing waits for half as long.
+ * Time is counted in ticks of 2^16 ns, in 32 bits, which overflow after 78 hours: nothing waits for half as long, and a
+ * program that has not called for longer than anything waits finds all due.
  *
  * Invariants: one receive buffer is always free, to receive in; a packet is acknowledged only when all of it was
  * delivered, placed or kept; a slot of the table serves again only when the program holds nothing of it.
@@ -20651,7 +20692,8 @@ extern "C" {
 #endif
 #define CCI__TINY_TICK_SHIFT 16
 #define CCI__TINY_MS(ms) ((uint32_t)((uint64_t)(ms)*1000000u >> CCI__TINY_TICK_SHIFT))
-#define CCI__TINY_LATER 0x7fffffff /* ticks: nothing is to be done */
+#define CCI__TINY_LATER 0x7fffffff   /* ticks: nothing is to be done */
+#define CCI__TINY_LONGEST 0x60000000 /* ticks: longer than anything waits */
 #define CCI__TINY_HEAD CCI_PACKET_HEADER
 #ifdef CCI_TINY_SEAL
 #define CCI__TINY_REQUEST                                                                                              \
@@ -20768,7 +20810,8 @@ typedef struct cci__tiny {
     void *handle;
     uint64_t now_ns;
     uint32_t now, order, mtu, window, probe, mask, timeout_us, keepalive_us;
-    int32_t left; /* ticks until something is to be done */
+    uint32_t skipped; /* ticks in which the program has not called */
+    int32_t left;     /* ticks until something is to be done */
     uint8_t crc, has_acted, turn;
 #ifdef CCI_TINY_SEAL
     uint64_t wire[(CCI_TINY_MTU + 7) / 8]; /* a packet that is being sealed          */
@@ -20823,8 +20866,11 @@ static uint32_t cci__tiny_retry(uint32_t tries) {
 }
 
 static void cci__tiny_look_at_clock(cci__tiny_t *ep) {
-    ep->now_ns = ep->link->now(ep->handle);
-    ep->now = (uint32_t)(ep->now_ns >> CCI__TINY_TICK_SHIFT);
+    const uint64_t now_ns = ep->link->now(ep->handle);
+    const int32_t leap = (int32_t)((now_ns - ep->now_ns) >> 32) - (CCI__TINY_LONGEST >> CCI__TINY_TICK_SHIFT);
+    if (leap > 0) ep->skipped += (uint32_t)leap << CCI__TINY_TICK_SHIFT; /* what was due before is due now */
+    ep->now_ns = now_ns;
+    ep->now = (uint32_t)(now_ns >> CCI__TINY_TICK_SHIFT) - ep->skipped;
 }
 
 /* A number that nobody can guess, never 0; 0 without a source of chance. */
@@ -21385,11 +21431,12 @@ static void cci__tiny_sample(cci__tiny_conn_t *conn, uint32_t sample) {
     conn->rttvar += off - (conn->rttvar >> 2);
 }
 
-/* The peer has taken something. What was sent once tells the round trip, and ends the back-off (RFC 6298, 3, 5.7). */
-static void cci__tiny_progress(cci__tiny_conn_t *conn, const cci__tiny_op_t *op, int is_sample) {
+/* The peer has taken something. That ends the back-off if it is known to have got what was sent last: then a repetition
+ * was needed (RFC 6298, 3, 5.7). If nothing has come since but the answer to it, that tells the round trip. */
+static void cci__tiny_progress(cci__tiny_conn_t *conn, const cci__tiny_op_t *op, int is_sample, int is_last) {
     conn->taken = conn->ep->now;
     if (is_sample) cci__tiny_sample(conn, conn->ep->now - op->sent);
-    if (op->tries == 1) conn->fires = 0;
+    if (is_last) conn->fires = 0;
 }
 
 /* What is unacknowledged for too long counts as lost: the oldest, and all when that has happened often. */
@@ -21577,7 +21624,8 @@ static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
             op->length = bytes; /* of a try before, perhaps, which asked for more: that comes through, only late */
             op->u.rma.segment = cci__max32(op->u.rma.segment, bytes);
             memcpy(op->u.rma.memory + (size_t)op->u.rma.done, frame + 16, (size_t)bytes);
-            cci__tiny_progress(conn, op, op->tries == 1);
+            const int was_once = op->tries == 1; /* otherwise what took long enough is taken for the last try's */
+            cci__tiny_progress(conn, op, was_once, was_once || conn->ep->now - op->sent > conn->srtt >> 4);
             cci__tiny_took(op);
         }
         break;
@@ -21735,8 +21783,9 @@ static int cci__tiny_on_ack(cci__tiny_conn_t *conn, const uint8_t *ack) {
         const int is_done = is_reliable && cci__tiny_before(op->sequence, expected);
         if (op->tries == 0 || cci__tiny_is_read(op)) continue;
         if (!cci__tiny_is_pending(op)) continue;
-        if (is_done || ((int32_t)below >= 0 && cci__tiny_names(ack, below))) {
-            cci__tiny_progress(conn, op, below == 0 && op->tries == 1);
+        const int is_named = (int32_t)below >= 0 && cci__tiny_names(ack, below);
+        if (is_done || is_named) {
+            cci__tiny_progress(conn, op, below == 0, is_named || op->tries == 1);
 #ifndef CCI_NO_RMA
             if (is_done && op->kind == CCI__FRAME_BULK) op->u.rma.done = op->u.rma.total - op->length;
 #endif
@@ -22888,7 +22937,7 @@ static int cci__tiny_has_secrets(cci__tiny_t *ep) {
     return ep->secrets[0] != 0 && ep->secrets[1] != 0;
 }
 #else
-#define cci__tiny_has_secrets(ep) 1
+#define cci__tiny_has_secrets(ep) (!CCI__TINY_SHAKES || cci__tiny_secret() != 0) /* a connection will want some */
 #endif
 
 CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
@@ -22943,14 +22992,12 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 }
 
 CCI_API int cci_setup(const cci_setup_t *setup) {
-#ifdef CCI_TINY_SEAL
     uint32_t i;
-#endif
     if (setup && !setup->alloc != !setup->release) return CCI_EINVAL;
+    for (i = 0; i < CCI_TINY_ENDPOINTS; i++)
+        if (cci__tiny[i].link) return CCI_EBUSY;
 #ifdef CCI_TINY_SEAL
     if (setup && setup->seal && !cci__can_seal(setup->seal)) return CCI_EINVAL;
-    for (i = 0; i < CCI_TINY_ENDPOINTS; i++)
-        if (cci__tiny[i].link) return CCI_EBUSY; /* it may have keys */
     cci__tiny_hooks = setup ? setup->seal : NULL;
 #else
     if (setup && setup->seal) return CCI_ERR_NOT_IMPLEMENTED;

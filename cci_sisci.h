@@ -11335,9 +11335,8 @@ static int cci__sisci_parse(const char *address, uint32_t *node, uint32_t *servi
     *service = 0;
     if (!colon) return CCI_EINVAL;
     *service = cci__sisci_number(colon + 1);
-    if (*service == 0 || colon == address || strspn(address, "0123456789") != (size_t)(colon - address))
-        return CCI_EINVAL;
-    number = strtoul(address, NULL, 10);
+    if (*service == 0 || colon == address) return CCI_EINVAL;
+    number = strspn(address, "0123456789") == (size_t)(colon - address) ? strtoul(address, NULL, 10) : 0;
     *node = number <= 65535 ? (uint32_t)number : 0;
     return *node != 0 ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
 }
@@ -11398,7 +11397,8 @@ static int cci__sisci_parse_name(const char *address, const char *text, uint32_t
                                  cci_conn_name_t *name) {
     char number[8] = "";
     size_t length = (size_t)(text - address) - 1;
-    if (length == 0 || length > 5 || cci_conn_hash_name(text, name) != CCI_SUCCESS) return CCI_EINVAL;
+    if (length == 0 || cci_conn_hash_name(text, name) != CCI_SUCCESS) return CCI_EINVAL;
+    if (length > 5) return CCI_EADDRNOTAVAIL;
     memcpy(number, address, length);
     number[length] = ':';
     number[length + 1] = '1';

@@ -41,7 +41,8 @@ build_lib() {
     esac
     # shellcheck disable=SC2086 # lists of words
     ${CC:-cc} ${CFLAGS:-} ${CPPFLAGS:-} -fPIC -fvisibility=hidden -I. "$@" ${LDFLAGS:-} -o build/libcci.so \
-        $here/libcci.c -pthread ${LDLIBS:-}
+        $here/libcci.c -pthread ${LDLIBS:-} || return
+    [ "$(uname -s)" = Darwin ] || ln -sf libcci.so "build/$soname" # what a program linked with it looks for when it starts
 }
 
 # ---- installing ---------------------------------------------------------------------------------------------------------

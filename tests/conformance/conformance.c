@@ -332,6 +332,12 @@ TEST(setup_busy, ANYWHERE | NOT_SMALL, "cci_setup() is refused after cci_init()"
     assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
 }
 
+TEST(setup_busy_tiny, ANYWHERE, "cci_setup() is refused while there is an endpoint") {
+    (void)side_open();
+    (void)state;
+    assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
+}
+
 TEST(finalize_again, ANYWHERE | NOT_SMALL, "cci_finalize() destroys what is left, and cci_init() works again") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     int i;
@@ -6540,6 +6546,101 @@ TEST(keepalive_event, ANYWHERE, "[4.6.3.1] keepalive: one event when the peer do
     round_trip(&pair); /* the connection was not disconnected */
 }
 
+TEST(keepalive_early, ANYWHERE, "[4.6.3.1] keepalive: also of a server that is silent from the moment on that it has accepted") {
+    side_t *client = side_open(), *host = side_open();
+    uint64_t began_ns = 0;
+    cci_event_t *event;
+    (void)state;
+    set_number(client->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 50000));
+    assert_int_equal(cci_connect(client->ep, host->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(host, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    drop(event);
+    while ((event = take(client, CCI_EVENT_CONNECT)) == NULL) { /* it hears nothing of what the client says to its answer */
+        poll_all();
+        host->deaf = !is_lossy && client->count > 0;
+    }
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    drop(event);
+    host->deaf = 1;
+    if (on_sim) began_ns = sim.now_ns;
+    drop(await(client, CCI_EVENT_KEEPALIVE_TIMEDOUT));
+    assert_true(!on_sim || is_lossy || sim.now_ns < began_ns + 3 * SECOND_NS);
+}
+
+/* Round trips until the answers to so many messages have come; how long they took. */
+static uint64_t time_of_round_trips(const pair_t *pair, int count) {
+    uint64_t began_ns = sim.now_ns;
+    while (count-- > 0) {
+        round_trip(pair);
+    }
+    return sim.now_ns - began_ns;
+}
+
+TEST(link_refuses, ON_SIM | WHEN_CLEAN, "a link may refuse what is sent, acknowledgements too: it leaves as soon as there is room, and nothing waits for a time-out") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint64_t free_ns = time_of_round_trips(&pair, 200);
+    (void)state;
+    sim.refuse_per_mille = 500;
+    assert_true(time_of_round_trips(&pair, 200) < 2 * free_ns + 200 * MILLISECOND_NS);
+    sim.refuse_per_mille = 0;
+}
+
+TEST(rnr_seldom, ON_SIM | WHEN_CLEAN | NOT_SMALL, "a program that holds all receive buffers and calls 50 times a second answers all its peers: CCI_ERR_RNR, and no time-out") {
+    enum { PEERS = 200, EACH = 3 };
+    cci_connection_t *to[PEERS];
+    side_t *client = side_open(), *host = side_open();
+    cci_event_t *held[8], *event;
+    uint32_t i, n, ended = 0, count = 0;
+    (void)state;
+    set_number(client->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, 2000000);
+    set_number(host->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 8);
+    for (i = 0; i < PEERS; i++) {
+        to[i] = connect_sides(client, host, CCI_CONN_ATTR_RO).ac;
+    }
+    host->deaf = 1;
+    for (n = 0; n < EACH; n++) {
+        for (i = 0; i < PEERS; i++) {
+            send_patiently(to[i], "much", 4, 1, 0);
+        }
+    }
+    while (ended < PEERS * EACH) {
+        elapse(20 * MILLISECOND_NS);
+        while (cci_get_event(host->ep, &event) == CCI_SUCCESS) {
+            assert_int_equal(event->type, CCI_EVENT_RECV);
+            assert_true(count < 8);
+            held[count++] = event;
+        }
+        while ((event = take(client, CCI_EVENT_SEND)) != NULL) {
+            assert_true(event->send.status == CCI_SUCCESS || event->send.status == CCI_ERR_RNR);
+            ended++;
+            drop(event);
+        }
+    }
+    while (count > 0) {
+        drop(held[--count]);
+    }
+}
+
+TEST(away_for_days, ON_SIM, "a program that does not call for hours or days finds all due that was due meanwhile") {
+    static const uint32_t hours[] = {1, 38, 45, 60, 77, 79, 1000};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof hours / sizeof *hours; i++) {
+        pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+        uint64_t back_ns;
+        round_trip(&pair);
+        pair.b->deaf = 1;
+        send_patiently(pair.ac, "lost", 4, 9, 0);
+        back_ns = sim.now_ns + hours[i] * 3600 * SECOND_NS;
+        sim_advance_to(back_ns);
+        await_send(pair.a, pair.ac, as_context(9), CCI_ETIMEDOUT);
+        assert_true(sim.now_ns < back_ns + SECOND_NS);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
 TEST(keepalive_ends, ANYWHERE, "[event mask] with keepalive, too, a peer that leaves in order is told once, by DISCONNECT") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     (void)state;
@@ -7305,6 +7406,21 @@ TEST(wake_caps, ANYWHERE | NOT_SMALL, "CCI_CAN_WAKE says that classes and CCI_FL
     assert_true(caps.can & CCI_CAN_WAKE);
     assert_int_equal(cci_get_opt(sleeper->ep->device, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
     assert_true(caps.can & CCI_CAN_WAKE);
+}
+
+TEST(wake_not, ANYWHERE, "without CCI_CAN_WAKE a message with CCI_FLAG_WAKE is CCI_ERR_NOT_IMPLEMENTED") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_caps_t caps;
+    int can_wake;
+    (void)state;
+    assert_int_equal(cci_get_opt(pair.a->ep, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    can_wake = (caps.can & CCI_CAN_WAKE) != 0;
+    assert_int_equal(cci_send(pair.ac, "wake", 4, as_context(3), CCI_FLAG_WAKE), can_wake ? CCI_SUCCESS : CCI_ERR_NOT_IMPLEMENTED);
+    if (can_wake) {
+        drop(await(pair.b, CCI_EVENT_RECV));
+        await_send(pair.a, pair.ac, as_context(3), CCI_SUCCESS);
+    }
+    round_trip(&pair);
 }
 
 TEST(wake_recv, ANYWHERE | NOT_SMALL, "CCI_ARM_RECV: a completion does not make the handle readable, a message does") {

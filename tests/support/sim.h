@@ -75,6 +75,7 @@ typedef struct sim_state {
     /* settings */
     uint64_t seed;
     uint32_t loss_per_mille;
+    uint32_t refuse_per_mille;    /* so often the link takes no more datagrams now */
     uint32_t duplicate_per_mille;
     uint32_t reorder_per_mille;   /* this share is held back by up to reorder_ns */
     uint64_t reorder_ns;
@@ -510,8 +511,12 @@ SIM_FN int sim_send(void *link, const cci_link_tx_t *tx, int count) {
     sim_endpoint_t *endpoint = (sim_endpoint_t *)link;
     int i;
     for (i = 0; i < count; i++) {
-        sim_datagram_t *datagram = (sim_datagram_t *)calloc(1, sizeof *datagram + tx[i].length);
+        sim_datagram_t *datagram;
         uint32_t piece, at = 0;
+        if (sim_happens(sim.refuse_per_mille)) {
+            return i;
+        }
+        datagram = (sim_datagram_t *)calloc(1, sizeof *datagram + tx[i].length);
         if (datagram == NULL) {
             abort();
         }
