@@ -6587,20 +6587,20 @@ TEST(link_refuses, ON_SIM | WHEN_CLEAN, "a link may refuse what is sent, acknowl
 }
 
 TEST(rnr_seldom, ON_SIM | WHEN_CLEAN | NOT_SMALL, "a program that holds all receive buffers and calls 50 times a second answers all its peers: CCI_ERR_RNR, and no time-out") {
-    enum { PEERS = 200, EACH = 3 };
+    enum { PEERS = 200, EACH = 12, BUFFERS = 16 };
     cci_connection_t *to[PEERS];
     side_t *client = side_open(), *host = side_open();
-    cci_event_t *held[8], *event;
-    uint32_t i, n, ended = 0, count = 0;
+    cci_event_t *held[BUFFERS], *event;
+    uint32_t i, n, ended = 0, count = 0, taken = 0;
     (void)state;
     set_number(client->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, 2000000);
-    set_number(host->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 8);
+    set_number(host->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, BUFFERS);
     for (i = 0; i < PEERS; i++) {
         to[i] = connect_sides(client, host, CCI_CONN_ATTR_RO).ac;
     }
     host->deaf = 1;
-    for (n = 0; n < EACH; n++) {
-        for (i = 0; i < PEERS; i++) {
+    for (i = 0; i < PEERS; i++) {
+        for (n = 0; n < EACH; n++) { /* several in a packet: more messages wait than it may have events */
             send_patiently(to[i], "much", 4, 1, 0);
         }
     }
@@ -6608,8 +6608,12 @@ TEST(rnr_seldom, ON_SIM | WHEN_CLEAN | NOT_SMALL, "a program that holds all rece
         elapse(20 * MILLISECOND_NS);
         while (cci_get_event(host->ep, &event) == CCI_SUCCESS) {
             assert_int_equal(event->type, CCI_EVENT_RECV);
-            assert_true(count < 8);
-            held[count++] = event;
+            if (++taken <= PEERS) { /* the first of each peer's, which come alone */
+                drop(event);
+            } else {
+                assert_true(count < BUFFERS);
+                held[count++] = event;
+            }
         }
         while ((event = take(client, CCI_EVENT_SEND)) != NULL) {
             assert_true(event->send.status == CCI_SUCCESS || event->send.status == CCI_ERR_RNR);
