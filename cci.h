@@ -361,7 +361,8 @@
  *                       CCI_NO_RMA does. All memory is static: nothing is ever allocated, and of cci_setup() only
  *                       `random` counts, which is needed. The wire is the same: the peer may be any, over a link with
  *                       the same mtu. It has a window of a few packets, one piece of a write and one segment of a read
- *                       under way, serves RU in order, completes in the order of the calls, and copies all messages.
+ *                       under way, completes in the order of the calls, copies all messages, and serves RU in
+ *                       order: what has come waits for what was lost before it, though it counts as arrived.
  *                       What follows a remote read waits for it. Completions come before messages that wait.
  *                       It goes without: descriptors, devices and news of them, CCI_OPT_ENDPT_BACKLOG, another
  *                       CCI_OPT_ENDPT_MAX_SEND_SIZE, cci_rma_alloc(), requests that are longer than a datagram (data of
@@ -967,7 +968,8 @@ typedef struct cci_alignment {
 #define CCI_CAN_FENCE (1u << 8)      /* CCI_FLAG_FENCE on cci_send(), too                                      */
 #define CCI_CAN_WAKE (1u << 9)       /* CCI_FLAG_WAKE and the classes of cci_arm_os_handle()                    */
 
-/* Those of a device are the most that an endpoint of it can have; those of an endpoint, the most of its connections. */
+/* Those of a device are the most that an endpoint of it can have; those of an endpoint, the most that its connections
+ * can, whatever its options. */
 typedef struct cci_caps {
     uint64_t can;             /* a set of CCI_CAN_                                                          */
     uint64_t max_rma_length;  /* bytes of one RMA; UINT64_MAX: only memory limits it                        */
@@ -1020,8 +1022,8 @@ CCI_API const char *cci_event_type_str(cci_event_type_t type);
  * CCI_ERROR: before cci_init(). CCI_ENOMEM.
  *
  * The configuration is an INI text: [section] names a device; `transport` is needed; `priority` is 0 to 100 (default
- * 50); `default = 1` marks the device that a NULL device stands for; all other keys are the transport's and are
- * listed in its header. Comments start with #. */
+ * 50); `default = 1` marks the device that a NULL device stands for, unless it is down: then, as the log says, it is
+ * the first that is up. All other keys are the transport's and are listed in its header. Comments start with #. */
 CCI_API int cci_get_devices(cci_device_t *const **devices);
 
 /* ---- endpoints [4.3] -------------------------------------------------------------------------------------------- */
@@ -1074,7 +1076,8 @@ CCI_API int cci_reject_data(cci_event_t *conn_req, const void *data_ptr, uint32_
  * Names in the URI are resolved by the system's resolver, which may block. flags: 0; there is none that means anything.
  * A NULL timeout means for ever; one of 0 is over at the next call, mostly before the answer has come. CCI_EINVAL: an
  * argument is NULL or out of range, flags has a bit that is no CCI_FLAG_, data_len is over CCI_CONN_REQ_LEN, or the URI
- * is malformed. CCI_EADDRNOTAVAIL: the host is not known or of a family that the endpoint can't reach. CCI_ENOMEM. */
+ * is malformed. CCI_EADDRNOTAVAIL: the host is not known or of a family that the endpoint can't reach. CCI_ENOMEM: of
+ * memory, descriptors or, on small machines, places for connections. */
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout);
 
@@ -1484,7 +1487,8 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
 /* ==================================================================================================================
  * >>link
  *
- * A link moves datagrams between addresses and knows nothing else: it may lose, repeat, reorder and corrupt them.
+ * A link moves datagrams between addresses and knows nothing else: it may lose, repeat and reorder them, and corrupt
+ * them, too, where a checksum (`crc`) or a cipher finds that.
  * `open`, `close`, `send`, `receive` and `now` are needed; all others may be NULL. A link's functions are called by one
  * thread at a time (under the endpoint's lock), except `wait` and `wake`.
  *
@@ -1683,7 +1687,7 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
 typedef struct cci_tiny_peer {
     cci_link_addr_t address;        /* of the peer */
     uint64_t token, peer_token;     /* in packets to this side, and to the peer: not 0, new ones for each connection */
-    uint32_t index, peer_index;     /* places in the tables of both: below CCI_TINY_CONNECTIONS */
+    uint32_t index, peer_index;     /* places in the tables of both: `index` below CCI_TINY_CONNECTIONS */
     cci_conn_attribute_t attribute; /* CCI_CONN_ATTR_RO, _RU or _UU */
 } cci_tiny_peer_t;
 
@@ -18833,6 +18837,8 @@ static int cci__read_log_level(void) {
     int i;
     for (i = 0; name != NULL && i < 4; i++)
         if (strcmp(name, names[i]) == 0) return i + 1;
+    if (name != NULL && *name != '\0')
+        cci_log(CCI_LOG_WARN, "CCI_LOG in the environment is none of error, warn, info and debug");
 #endif
     return 0;
 }

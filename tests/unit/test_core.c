@@ -1227,7 +1227,9 @@ static void the_environment_says_what_is_logged(void **state) {
     propose(&fakes[0], "eth0", 1, 50);
     for (i = 0; i < sizeof levels / sizeof *levels; i++) {
         setenv("CCI_LOG", levels[i].name, 1);
+        log_clear();
         assert_int_equal(init_with(NULL), CCI_SUCCESS);
+        if (levels[i].name[0] == '?') assert_logged("CCI_LOG in the environment is none of");
         unsetenv("CCI_LOG");
         for (level = CCI_LOG_ERROR; level <= CCI_LOG_DEBUG; level++) {
             log_clear();
