@@ -11859,6 +11859,16 @@ CCI__UNUSED static int cci__endpoint_connect(cci_endpoint_base_t *base, const ch
     return status;
 }
 
+/* The status of a message that is longer than its connection takes. */
+#ifdef CCI_NO_TEXT
+#define cci__too_long() ((int)CCI_EMSGSIZE)
+#else
+CCI__UNUSED static CCI__RARE int cci__too_long(void) {
+    cci_log(CCI_LOG_WARN, "a message is refused: it is longer than its connection's max_send_size");
+    return CCI_EMSGSIZE;
+}
+#endif
+
 /* ---- sleep: the OS handle, the helper thread, blocking calls ---- */
 
 CCI__UNUSED static int cci__endpoint_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
@@ -16532,11 +16542,11 @@ static int cci__dgram_sendv(struct cci_connection *connection, const struct iove
     uint32_t i;
     int status;
     for (i = 0; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size) return CCI_EMSGSIZE;
+        if (data[i].iov_len > connection->max_send_size) return cci__too_long();
         if (data[i].iov_len > 0 && !data[i].iov_base) return CCI_EINVAL;
         length += data[i].iov_len;
     }
-    if (length > connection->max_send_size) return CCI_EMSGSIZE;
+    if (length > connection->max_send_size) return cci__too_long();
     cci__dgram_lock(ep);
     status = cci__dgram_join(ep, conn, data, count, (uint32_t)length, flags)
                  ? CCI_SUCCESS
@@ -16678,7 +16688,7 @@ static int cci__dgram_rma(struct cci_connection *connection, const void *msg, ui
     cci__rma_call_t call;
     struct iovec message;
     int status;
-    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
+    if (msg_len > connection->max_send_size) return cci__too_long();
     message.iov_base = (void *)(uintptr_t)msg;
     message.iov_len = msg_len;
     call.message = &message;
@@ -19112,7 +19122,7 @@ static void *cci__context_of(const void *context) {
 #define cci__flags_refuse(function, bits) ((void)(function), (void)(bits), (int)CCI_EINVAL)
 #else
 /* Logs which argument is refused, and why; the status for it. */
-static int cci__refuse(const char *function, const char *why) {
+static CCI__RARE int cci__refuse(const char *function, const char *why) {
     cci__report(CCI_LOG_WARN, NULL, 0, function, ": ", why);
     return CCI_EINVAL;
 }
@@ -19379,7 +19389,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
 CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, int flags, cci_endpoint_t **endpoint,
                                    cci_os_handle_t *fd) {
     int status;
-    if (endpoint == NULL) return CCI_EINVAL;
+    if (endpoint == NULL) return cci__refuse("cci_create_endpoint()", "there is no place for the endpoint");
     if (flags & ~(int)CCI_ENDPOINT_SHARED)
         return cci__flags_refuse("cci_create_endpoint()", flags & ~(int)CCI_ENDPOINT_SHARED);
     if (!CCI__LISTS_DEVICES) return CCI_ENODEV;
@@ -19416,7 +19426,9 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
     cci__own_device_t *own;
     cci_endpoint_base_t *base = NULL;
     int status;
-    if (link == NULL || endpoint == NULL || link->version < 1 || link->version > CCI_LINK_VERSION) return CCI_EINVAL;
+    if (link == NULL || endpoint == NULL || link->version < 1 || link->version > CCI_LINK_VERSION)
+        return cci__refuse("cci_create_endpoint_on_link()",
+                           "a pointer is NULL, or the link's version is none that this library knows");
     own = cci__own_device_new(link);
     if (own == NULL) return CCI_ENOMEM;
     cci__core_lock();
@@ -19437,7 +19449,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport = NULL;
     int status, was_dead, is_own = 0;
-    if (endpoint == NULL) return CCI_EINVAL;
+    if (endpoint == NULL) return cci__refuse("cci_destroy_endpoint()", "the endpoint is NULL");
     cci__core_lock();
     if (cci__endpoint_unlink(&cci__core.endpoints, base)) {
         transport = cci__device_of(base->pub.device)->transport;
@@ -19457,7 +19469,8 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
-    if (endpoint == NULL || !cci__valid_endpoint("cci_arm_os_handle()", endpoint)) return CCI_EINVAL;
+    if (endpoint == NULL) return cci__refuse("cci_arm_os_handle()", "the endpoint is NULL");
+    if (!cci__valid_endpoint("cci_arm_os_handle()", endpoint)) return CCI_EINVAL;
     if (flags & ~CCI__CLASSES) return cci__flags_refuse("cci_arm_os_handle()", flags & ~CCI__CLASSES);
     if (base->ops->arm_os_handle == NULL) return CCI_ERR_NOT_IMPLEMENTED;
 #ifdef CCI_NO_WAKE
@@ -19839,7 +19852,8 @@ static void cci__lists_free(cci_lists_t *lists) {
 
 CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
-    if (endpoint == NULL || ns == NULL || !cci__valid_endpoint("cci_next_deadline()", endpoint)) return CCI_EINVAL;
+    if (endpoint == NULL || ns == NULL) return cci__refuse("cci_next_deadline()", "an argument is NULL");
+    if (!cci__valid_endpoint("cci_next_deadline()", endpoint)) return CCI_EINVAL;
     if (cci__ops_version(base) < 3 || base->ops->next_deadline == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     return cci__lists_next_deadline(base, ns);
 }
@@ -19854,32 +19868,45 @@ CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
 
 /* ---- connection functions ---- */
 
+/* Is there a request to be answered? Otherwise the log says so. */
+static int cci__is_request(const char *function, const cci_event_t *conn_req) {
+    if (!cci__valid_event(function, conn_req, 1)) return 0;
+    if (conn_req != NULL && conn_req->type == CCI_EVENT_CONNECT_REQUEST) return 1;
+    (void)cci__refuse(function, conn_req == NULL ? "the event is NULL" : "the event is no CCI_EVENT_CONNECT_REQUEST");
+    return 0;
+}
+
+/* The transport has answered, unless that was done before. */
+static int cci__answered(const char *function, cci_event_base_t *event, int status) {
+    if (status == CCI_EINVAL) return cci__refuse(function, "the request was answered before");
+    return cci__valid_answered(event, status);
+}
+
 CCI_API int cci_accept(cci_event_t *conn_req, const void *context) {
     cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
-    if (!cci__valid_event("cci_accept()", conn_req, 1)) return CCI_EINVAL;
-    if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
+    if (!cci__is_request("cci_accept()", conn_req)) return CCI_EINVAL;
     if (event->endpoint->ops->accept == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return cci__valid_answered(event, event->endpoint->ops->accept(event, cci__context_of(context)));
+    return cci__answered("cci_accept()", event, event->endpoint->ops->accept(event, cci__context_of(context)));
 }
 
 CCI_API int cci_reject(cci_event_t *conn_req) {
     cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
-    if (!cci__valid_event("cci_reject()", conn_req, 1)) return CCI_EINVAL;
-    if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
+    if (!cci__is_request("cci_reject()", conn_req)) return CCI_EINVAL;
     if (event->endpoint->ops->reject == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return cci__valid_answered(event, event->endpoint->ops->reject(event));
+    return cci__answered("cci_reject()", event, event->endpoint->ops->reject(event));
 }
 
 static int cci__answer(cci_event_t *conn_req, int accepts, void *context, const void *data, uint32_t data_len) {
     cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
+    const char *function = accepts ? "cci_accept_data()" : "cci_reject_data()";
     const cci_endpoint_ops_t *ops;
-    if (!cci__valid_event(accepts ? "cci_accept_data()" : "cci_reject_data()", conn_req, 1)) return CCI_EINVAL;
-    if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
-    if (data_len > CCI_CONN_REQ_LEN || (data_len > 0 && data == NULL)) return CCI_EINVAL;
+    if (!cci__is_request(function, conn_req)) return CCI_EINVAL;
+    if (data_len > CCI_CONN_REQ_LEN) return cci__refuse(function, "more data than CCI_CONN_REQ_LEN");
+    if (data_len > 0 && data == NULL) return cci__refuse(function, "the data is NULL, and its length is not 0");
     if (data_len == 0) return accepts ? cci_accept(conn_req, context) : cci_reject(conn_req);
     ops = event->endpoint->ops;
     if (cci__ops_version(event->endpoint) < 3 || ops->answer == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return cci__valid_answered(event, ops->answer(event, accepts, context, data, data_len));
+    return cci__answered(function, event, ops->answer(event, accepts, context, data, data_len));
 }
 
 CCI_API int cci_accept_data(cci_event_t *conn_req, const void *context, const void *data_ptr, uint32_t data_len) {
@@ -20008,7 +20035,8 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
 
 CCI_API int cci_disconnect(cci_connection_t *connection) {
     const cci_endpoint_ops_t *ops;
-    if (connection == NULL || !cci__valid_connection("cci_disconnect()", connection)) return CCI_EINVAL;
+    if (connection == NULL) return cci__refuse("cci_disconnect()", "the connection is NULL");
+    if (!cci__valid_connection("cci_disconnect()", connection)) return CCI_EINVAL;
     cci__valid_leave(connection);
     cci__lists_leave(connection);
     ops = cci__endpoint_of_connection(connection)->ops;
@@ -20019,15 +20047,21 @@ CCI_API int cci_disconnect(cci_connection_t *connection) {
 
 CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
-    if (endpoint == NULL || event == NULL || !cci__valid_endpoint("cci_get_event()", endpoint)) return CCI_EINVAL;
+    if (CCI__UNLIKELY(endpoint == NULL || event == NULL)) return cci__refuse("cci_get_event()", "an argument is NULL");
+    if (!cci__valid_endpoint("cci_get_event()", endpoint)) return CCI_EINVAL;
     *event = NULL;
     return cci__valid_got(base, event, cci__lists_get_event(base, event));
 }
 
 CCI_API int cci_return_event(cci_event_t *event) {
     cci_event_base_t *base = (cci_event_base_t *)(void *)event;
-    if (event == NULL || !cci__valid_event("cci_return_event()", event, 0)) return CCI_EINVAL;
-    return cci__valid_return(base);
+    int status;
+    if (CCI__UNLIKELY(event == NULL)) return cci__refuse("cci_return_event()", "the event is NULL");
+    if (!cci__valid_event("cci_return_event()", event, 0)) return CCI_EINVAL;
+    status = cci__valid_return(base);
+    if (CCI__UNLIKELY(status == CCI_EINVAL))
+        return cci__refuse("cci_return_event()", "it was returned before, or is a request that wants an answer first");
+    return status;
 }
 
 /* ---- option functions -------------------------------------------------------------------------------------------- */
@@ -20494,7 +20528,7 @@ CCI_API int cci_rmav(cci_connection_t *connection, const void *msg_ptr, uint32_t
     if (status != CCI_SUCCESS) return status;
     base = cci__endpoint_of_connection(connection);
     if (base->ops->rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
+    if (msg_len > connection->max_send_size) return cci__too_long();
     walk.local = local;
     walk.remote = remote;
     walk.local_done = walk.remote_done = 0;
@@ -20608,7 +20642,8 @@ static int cci__shared_make(cci_endpoint_base_t *endpoint, uint64_t length, cci_
 CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memory) {
     cci__shared_t *made;
     int status;
-    if (endpoint == NULL || memory == NULL || length == 0) return CCI_EINVAL;
+    if (endpoint == NULL || memory == NULL || length == 0)
+        return cci__refuse("cci_rma_alloc()", length == 0 ? "the length is 0" : "an argument is NULL");
     if (!cci__valid_endpoint("cci_rma_alloc()", endpoint)) return CCI_EINVAL;
     status = cci__shared_make(cci__endpoint_of(endpoint), length, &made);
     if (status != CCI_SUCCESS) return status;
@@ -20632,7 +20667,7 @@ CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     cci__shared_t **at, *found;
     int status = CCI_EINVAL;
-    if (endpoint == NULL || memory == NULL) return CCI_EINVAL;
+    if (endpoint == NULL || memory == NULL) return cci__refuse("cci_rma_free()", "an argument is NULL");
     cci__shared_lock();
     at = &cci__core.memories;
     while (*at != NULL && ((*at)->endpoint != base || (*at)->start != (const uint8_t *)memory)) at = &(*at)->next;
@@ -20640,6 +20675,8 @@ CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
     if (found != NULL) status = cci__shared_is_registered(found) ? CCI_EBUSY : CCI_SUCCESS;
     if (status == CCI_SUCCESS) *at = found->next;
     cci__shared_unlock();
+    if (status == CCI_EINVAL)
+        return cci__refuse("cci_rma_free()", "no memory of cci_rma_alloc() on this endpoint begins there");
     if (status != CCI_SUCCESS) return status;
     if (found->is_transports) base->ops->rma_free(base, memory);
     cci_release(found);

@@ -12055,7 +12055,7 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
     uint64_t length = CCI__LIKELY(count == 1) ? data->iov_len : cci__sisci_length_of(connection, data, count);
     int status;
-    if (length > connection->max_send_size) return CCI_EMSGSIZE;
+    if (length > connection->max_send_size) return cci__too_long();
     cci__sisci_lock(ep);
     if (CCI__LIKELY(count == 1) && length <= CCI__SISCI_FIRST_LINE + CCI__SISCI_LATER_LINE &&
         !(flags & (CCI_FLAG_BLOCKING | CCI_FLAG_WAKE)) &&
@@ -12285,7 +12285,7 @@ static int cci__sisci_rma(struct cci_connection *connection, const void *msg, ui
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
     cci__sisci_rma_call call;
     int status;
-    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
+    if (msg_len > connection->max_send_size) return cci__too_long();
     call.msg = msg;
     call.msg_len = msg_len;
     call.local = local;

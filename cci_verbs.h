@@ -7553,9 +7553,9 @@ static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *
     uint64_t length = count > 0 ? data->iov_len : 0;
     uint32_t i;
     int status;
-    if (length > connection->max_send_size) return CCI_EMSGSIZE;
+    if (length > connection->max_send_size) return cci__too_long();
     for (i = 1; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size - length) return CCI_EMSGSIZE;
+        if (data[i].iov_len > connection->max_send_size - length) return cci__too_long();
         length += data[i].iov_len;
     }
     cci__rc_lock(ep);
@@ -7798,7 +7798,7 @@ static int cci__rc_rma(struct cci_connection *connection, const void *msg, uint3
     cci__rc *ep = cci__rc_of(conn);
     cci__rc_call call;
     int status;
-    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
+    if (msg_len > connection->max_send_size) return cci__too_long();
     memset(&call, 0, sizeof call);
     cci__rc_parse_handle(local, &call.local);
     cci__rc_parse_handle(remote, &call.remote);

@@ -338,6 +338,53 @@ TEST(setup_busy_tiny, ANYWHERE, "cci_setup() is refused while there is an endpoi
     assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
 }
 
+/* What the call has returned, and what it has left in the log. */
+static void assert_refused(const char *line, int status) {
+    assert_int_equal(status, CCI_EINVAL);
+    assert_non_null(strstr(log_text, line));
+    log_text[0] = '\0';
+}
+
+TEST(refusals_named, ANYWHERE | NOT_SMALL, "a call that is refused leaves a line in the log, which names it and says what is wrong") {
+    side_t *client = side_open(), *host = side_open();
+    cci_connection_t *connection;
+    const char *data = "data";
+    cci_event_t *event;
+    uint64_t ns;
+    void *memory;
+    (void)state;
+    assert_int_equal(cci_connect(client->ep, host->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(host, CCI_EVENT_CONNECT_REQUEST);
+    log_text[0] = '\0';
+    assert_refused("cci_accept(): the event is NULL", cci_accept(NULL, NULL));
+    assert_refused("cci_reject(): the event is NULL", cci_reject(NULL));
+    assert_refused("cci_accept_data(): more data than", cci_accept_data(event, NULL, data, CCI_CONN_REQ_LEN + 1));
+    assert_refused("cci_reject_data(): the data is NULL", cci_reject_data(event, NULL, 5));
+    assert_refused("cci_return_event(): it was returned before, or is a request", cci_return_event(event));
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    log_text[0] = '\0';
+    assert_refused("cci_accept(): the request was answered before", cci_accept(event, NULL));
+    assert_refused("cci_reject(): the request was answered before", cci_reject(event));
+    assert_refused("cci_reject_data(): the request was answered before", cci_reject_data(event, data, 4));
+    drop(event);
+    event = await(client, CCI_EVENT_CONNECT);
+    log_text[0] = '\0';
+    assert_refused("cci_accept(): the event is no CCI_EVENT_CONNECT_REQUEST", cci_accept(event, NULL));
+    connection = event->connect.connection;
+    drop(event);
+    assert_int_equal(cci_send(connection, data, connection->max_send_size + 1, NULL, 0), CCI_EMSGSIZE);
+    assert_non_null(strstr(log_text, "a message is refused: it is longer than"));
+    log_text[0] = '\0';
+    assert_refused("cci_get_event(): an argument is NULL", cci_get_event(client->ep, NULL));
+    assert_refused("cci_return_event(): the event is NULL", cci_return_event(NULL));
+    assert_refused("cci_next_deadline(): an argument is NULL", cci_next_deadline(NULL, &ns));
+    assert_refused("cci_arm_os_handle(): the endpoint is NULL", cci_arm_os_handle(NULL, 0));
+    assert_refused("cci_disconnect(): the connection is NULL", cci_disconnect(NULL));
+    assert_refused("cci_destroy_endpoint(): the endpoint is NULL", cci_destroy_endpoint(NULL));
+    assert_refused("cci_rma_alloc(): the length is 0", cci_rma_alloc(client->ep, 0, &memory));
+    assert_refused("cci_rma_free(): no memory of cci_rma_alloc() on this endpoint", cci_rma_free(client->ep, &ns));
+}
+
 TEST(finalize_again, ANYWHERE | NOT_SMALL, "cci_finalize() destroys what is left, and cci_init() works again") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     int i;
@@ -6562,7 +6609,7 @@ TEST(keepalive_early, ANYWHERE, "[4.6.3.1] keepalive: also of a server that is s
     }
     assert_int_equal(event->connect.status, CCI_SUCCESS);
     drop(event);
-    host->deaf = 1;
+    silence(host);
     if (on_sim) began_ns = sim.now_ns;
     drop(await(client, CCI_EVENT_KEEPALIVE_TIMEDOUT));
     assert_true(!on_sim || is_lossy || sim.now_ns < began_ns + 3 * SECOND_NS);
