@@ -361,9 +361,9 @@
  *                       CCI_NO_RMA does. All memory is static: nothing is ever allocated, and of cci_setup() only
  *                       `random` counts, which is needed. The wire is the same: the peer may be any, over a link with
  *                       the same mtu. It has a window of a few packets, one piece of a write and one segment of a read
- *                       under way, completes in the order of the calls, copies all messages, and serves RU in
- *                       order: what has come waits for what was lost before it, though it counts as arrived.
- *                       What follows a remote read waits for it. Completions come before messages that wait.
+ *                       under way, completes in the order of the calls, copies all messages, and serves RU in order:
+ *                       what has come waits for what was lost before it, though it counts as arrived. What follows a
+ *                       remote read waits for it. Completions come before messages that wait.
  *                       It goes without: descriptors, devices and news of them, CCI_OPT_ENDPT_BACKLOG, another
  *                       CCI_OPT_ENDPT_MAX_SEND_SIZE, cci_rma_alloc(), requests that are longer than a datagram (data of
  *                       more than max_request_len of cci_caps_t, about mtu - 48, is CCI_ERR_NOT_IMPLEMENTED, and a
@@ -383,7 +383,8 @@
  *                       Bytes on 32-bit machines (D: CCI_TINY_MTU):
  *     CCI_TINY_MTU            260   the longest datagram, 256 bytes at least besides a checksum (4) and the tag of a
  *                                   cipher (with CCI_TINY_SEAL 276). A link with a larger one is CCI_ENOMEM
- *     CCI_TINY_CONNECTIONS      2   224 for each and its send slots: one more than peers, for one that was restarted
+ *     CCI_TINY_CONNECTIONS      2   224 for each and its send slots: one more than peers, for one that was restarted.
+ *                                   A client that was rejected has one for 4 s
  *     CCI_TINY_SENDS            2   send slots of each connection, 2 at least: D for each; RMA with a message takes 2
  *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
  *     CCI_TINY_REGISTRATIONS    2   40 for each
@@ -1116,9 +1117,9 @@ CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
  * clock, within which the program must call cci_get_event() again if nothing arrives and it calls nothing else
  * meanwhile. 0: at once, an event waits or something is due; UINT64_MAX: not before something arrives. It may be
  * earlier than needed. It gives no event, but what waits for company leaves, such as an acknowledgement: ask it before
- * looking at the link. It is no way to sleep without a handle unless something else, such
- * as an interrupt, wakes the program when a packet arrives. After CCI_ENOBUFS it takes no account of messages that
- * wait for the program to return events. CCI_EINVAL: an argument is NULL. */
+ * looking at the link. It is no way to sleep without a handle unless something else, such as an interrupt, wakes the
+ * program when a packet arrives. After CCI_ENOBUFS it takes no account of messages that wait for the program to return
+ * events. CCI_EINVAL: an argument is NULL. */
 CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns);
 
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
@@ -1488,9 +1489,9 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * >>link
  *
  * A link moves datagrams between addresses and knows nothing else: it may lose, repeat and reorder them, and corrupt
- * them, too, where a checksum (`crc`) or a cipher finds that.
- * `open`, `close`, `send`, `receive` and `now` are needed; all others may be NULL. A link's functions are called by one
- * thread at a time (under the endpoint's lock), except `wait` and `wake`.
+ * them, too, where a checksum (`crc`) or a cipher finds that. `open`, `close`, `send`, `receive` and `now` are needed;
+ * all others may be NULL. A link's functions are called by one thread at a time (under the endpoint's lock), except
+ * `wait` and `wake`.
  *
  * A link of your own takes about 30 lines (examples/own_link.c: two pipes) and one call,
  * cci_create_endpoint_on_link(). Where bytes come instead of datagrams, a serial line for one, the link finds the
