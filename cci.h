@@ -169,9 +169,10 @@
  *                                      thing has its part
  *     connections with atomics         a 128th of memory_limit: 27,000 by default. Further ones: CCI_ENOBUFS here; an
  *                                      atomic that the peer has no memory for ends with CCI_ETIMEDOUT
- * At the memory limit idle connections free their memory for traffic. If that is not enough, connections take turns in
- * the order in which they asked; each turn is the same number of bytes. Until the turn of a connection comes, its sends
- * return CCI_ENOBUFS, and packets of its peer are dropped and asked for again later. Nothing that was accepted is lost.
+ * At the memory limit, or where the system gives no more, idle connections free their memory for traffic. If that is
+ * not enough, connections take turns in the order in which they asked; each turn is the same number of bytes. Until the
+ * turn of a connection comes, its sends return CCI_ENOBUFS, and packets of its peer are dropped and asked for again
+ * later. Nothing that was accepted is lost.
  * Peers that do not answer give way:
  *     three probe time-outs            without an acknowledgement: only messages, writes and reads stay; a packet of
  *                                      24 bytes asks for a sign of life, at once and after pauses that double,
@@ -798,8 +799,9 @@ typedef struct cci_event_endpoint_device_failed {
  * program still calls cci_disconnect() to give the connection back. It does not come after the program's own call. */
 typedef struct cci_event_disconnect {
     cci_event_type_t type;
-    /* CCI_SUCCESS: the peer closed it in order; CCI_ERR_DISCONNECTED: the peer has forgotten it, it was restarted;
-     * CCI_ETIMEDOUT: the peer fell silent; CCI_ERR_DEVICE_DEAD: the local device is gone */
+    /* CCI_SUCCESS: the peer closed it, whatever it had been told of it before; CCI_ERR_DISCONNECTED: the peer has
+     * forgotten it, it was restarted; CCI_ETIMEDOUT: the peer fell silent; CCI_ERR_DEVICE_DEAD: the local device is
+     * gone */
     cci_status_t status;
     cci_connection_t *connection;
     void *context; /* the connection's */

@@ -153,7 +153,8 @@
  * Datagrams are sent with "don't fragment". A connection begins with payloads of 1,200 bytes (or the limit, if that is
  * smaller), tries the limit, then sizes that paths usually carry, and keeps the largest that arrives. It goes back to
  * 1,200 when larger ones get lost again and again, and tries anew every ten minutes. So `mtu` is needed only to choose
- * the size of a datagram, on which the default of max_send_size depends, or to spare paths the search.
+ * the size of a datagram, on which the default of max_send_size depends, to spare paths the search, or where a path
+ * carries less than 1,200 bytes: nothing gets through otherwise.
  *
  * ECN, on Linux, with `ecn = 1`. What the congestion control of cci.h governs leaves with the codepoint ECT(0) of RFC
  * 3168 in its IP header (IP_TOS, IPV6_TCLASS), and the codepoints of what arrives are counted (IP_RECVTOS,
