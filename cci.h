@@ -21941,6 +21941,24 @@ static int cci__tiny_not_ready(cci__tiny_conn_t *conn, const cci__tiny_buf_t *pa
     return 0;
 }
 
+/* The buffer in which the connection's next message grows from fragments, if there is one or one to spare. It becomes
+ * what a packet with the whole message would be; if such a packet comes, it takes the place of this. */
+static cci__tiny_buf_t *cci__tiny_filling(cci__tiny_conn_t *conn, const cci__tiny_buf_t *arrived) {
+    cci__tiny_t *ep = conn->ep;
+    cci__tiny_buf_t *empty = NULL;
+    uint32_t i;
+    for (i = 0; i <= CCI_TINY_RECEIVES; i++) {
+        if (ep->buf[i].state == CCI__TINY_FILLS && ep->buf[i].conn == conn) return &ep->buf[i];
+        if (ep->buf[i].state == CCI__TINY_EMPTY && &ep->buf[i] != arrived) empty = &ep->buf[i];
+    }
+    if (!empty) return NULL;
+    empty->conn = conn;
+    empty->state = CCI__TINY_FILLS;
+    empty->left = 0;
+    conn->have = 0;
+    return empty;
+}
+
 /* Takes a run as a whole, 1, or not at all, 0. */
 static int cci__tiny_take_run(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, const cci__tiny_scan_t *scan) {
     const uint8_t *frame = (const uint8_t *)buf->bytes + scan->run;
@@ -21964,7 +21982,7 @@ static int cci__tiny_take_run(cci__tiny_conn_t *conn, cci__tiny_buf_t *buf, cons
         frame += cci__pad8(cci__tiny_size(frame, CCI_TINY_MTU));
     }
     if (scan->has_message) {
-        if (cci__tiny_spare(conn->ep) == 0) return cci__tiny_not_ready(conn, buf);
+        if (!cci__tiny_filling(conn, buf)) return cci__tiny_not_ready(conn, buf); /* it is empty again at once */
         cci__tiny_keep(conn, buf, scan, CCI__TINY_READY);
         cci__tiny_skip(buf, skip);
         cci__tiny_empty(buf);
@@ -21990,24 +22008,6 @@ static int cci__tiny_take_piece(cci__tiny_conn_t *conn, const uint8_t *frame) {
     conn->have = cci__max64(conn->have, offset + length);
     if (conn->have == cci__load64(frame + 40)) cci__tiny_advance(conn, sequence + 1);
     return 1;
-}
-
-/* The buffer in which the connection's next message grows from fragments, if there is one or one to spare. It becomes
- * what a packet with the whole message would be. */
-static cci__tiny_buf_t *cci__tiny_filling(cci__tiny_conn_t *conn, const cci__tiny_buf_t *arrived) {
-    cci__tiny_t *ep = conn->ep;
-    cci__tiny_buf_t *empty = NULL;
-    uint32_t i;
-    for (i = 0; i <= CCI_TINY_RECEIVES; i++) {
-        if (ep->buf[i].state == CCI__TINY_FILLS && ep->buf[i].conn == conn) return &ep->buf[i];
-        if (ep->buf[i].state == CCI__TINY_EMPTY && &ep->buf[i] != arrived) empty = &ep->buf[i];
-    }
-    if (!empty) return NULL;
-    empty->conn = conn;
-    empty->state = CCI__TINY_FILLS;
-    empty->left = 0;
-    conn->have = 0;
-    return empty;
 }
 
 /* A piece of a message: likewise in order. */

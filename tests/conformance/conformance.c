@@ -341,7 +341,11 @@ TEST(setup_busy_tiny, ANYWHERE, "cci_setup() is refused while there is an endpoi
 /* What the call has returned, and what it has left in the log. */
 static void assert_refused(const char *line, int status) {
     assert_int_equal(status, CCI_EINVAL);
+#ifdef CCI_VALIDATE /* which may have found it before, and says it in its own words */
+    assert_memory_equal(strstr(log_text, "cci_"), line, strcspn(line, ":"));
+#else
     assert_non_null(strstr(log_text, line));
+#endif
     log_text[0] = '\0';
 }
 
