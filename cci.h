@@ -4273,9 +4273,13 @@ CCI__UNUSED static inline uint64_t cci_conn_deadline(const cci_conn_t *conn) {
     return conn->state != CCI_CONN_OPEN || conn->step.confirming ? conn->deadline_ns : CCI__NEVER;
 }
 
+CCI__UNUSED static inline cci_conn_life_t *cci_conn_life_of(const cci_conn_t *conn) {
+    return (cci_conn_life_t *)(uintptr_t)(conn + 1);
+}
+
 /* How long nothing has come from the peer of an open connection, to a millisecond. */
 static uint64_t cci__conn_silent_ns(const cci_conn_t *conn, uint64_t now_ns) {
-    return (uint64_t)((uint32_t)(now_ns >> 20) - ((const cci_conn_life_t *)(const void *)(conn + 1))->heard) << 20;
+    return (uint64_t)((uint32_t)(now_ns >> 20) - cci_conn_life_of(conn)->heard) << 20;
 }
 
 /* What a connection wants when its deadline is over. */
@@ -4315,10 +4319,6 @@ CCI_API cci_conn_due_t cci_conn_timeout(cci_conn_t *conn, uint64_t give_up_ns, u
 }
 
 /* ---- connections that begin, move and end ---- */
-
-CCI__UNUSED static inline cci_conn_life_t *cci_conn_life_of(const cci_conn_t *conn) {
-    return (cci_conn_life_t *)(uintptr_t)(conn + 1);
-}
 
 /* Only where packets may be sealed. */
 CCI__UNUSED static inline cci_conn_peer_t *cci_conn_peer_of(const cci_conn_t *conn) {

@@ -905,12 +905,13 @@ static void cci__udp_unlock(cci__udp_link *l) {
     cci__mutex_give(&l->waiter.lock);
 }
 
-/* Logs "udp eth0: what: the system's reason". */
-static void cci__udp_log(int level, const char *interface_name, const char *what, int error) {
+/* Logs "udp eth0: what: the system's reason"; the status for that. */
+static int cci__udp_log(int level, const char *interface_name, const char *what, int error) {
     char text[400];
     snprintf(text, sizeof text, "udp %s: %s%s%s", interface_name[0] ? interface_name : "-", what, error ? ": " : "",
              error ? cci__udp_error_text(error) : "");
     cci_log(level, text);
+    return cci_status_of_errno(error);
 }
 
 /* A whole number, with K, M or G behind it where `suffix` allows it. Returns 0 when the text is something else. */
@@ -1202,19 +1203,23 @@ static int cci__udp_has_mac(const cci__udp_interface *f, const cci__udp_device *
     return f->has_mac && d->mac_length == 6 && memcmp(f->mac, d->mac, 6) == 0;
 }
 
-/* Calls visit() for each interface with an address, until it returns something other than 0, which it passes on. */
+/* Calls visit() for each interface with an address, until it returns something other than 0, which it passes on. If the
+ * system refuses, -1, and errno, which is 0 before, says why. */
 static int cci__udp_each_interface(const cci__udp_device *d, void *user,
                                    int (*visit)(void *user, const cci__udp_interface *f)) {
     cci__udp_interface f;
     int result = 0;
 #if CCI_WINDOWS
-    IP_ADAPTER_ADDRESSES *list = cci__udp_adapters(), *a;
+    IP_ADAPTER_ADDRESSES *list, *a;
+    errno = 0;
+    list = cci__udp_adapters();
     if (!list) return -1;
     for (a = list; a && result == 0; a = a->Next)
         if (cci__udp_describe(a, d, &f)) result = visit(user, &f);
     cci_release(list);
 #else
     struct ifaddrs *list, *a, *b;
+    errno = 0;
     if (getifaddrs(&list) != 0) return -1;
     for (a = list; a && result == 0; a = a->ifa_next) {
         for (b = list; b != a && !cci__udp_same_interface(a->ifa_name, b->ifa_name); b = b->ifa_next) {
@@ -1553,7 +1558,6 @@ static int cci__udp_discover(const cci_transport_t *self, void *list, int (*add)
     p.add = add;
     p.count = 0;
     cci__udp_begin();
-    errno = 0;
     result = cci__udp_each_interface(&any, &p, cci__udp_propose);
     if (result < 0) {
         snprintf(why, why_size, "the network interfaces can't be listed: %s", cci__udp_error_text(errno));
@@ -1733,7 +1737,6 @@ static void cci__udp_refresh(const cci_transport_t *self, cci_device_desc_t *des
     cci__udp_search s;
     (void)self;
     memcpy(&d, desc->data, sizeof d);
-    errno = 0;
     if (cci__udp_find(&d, &s))
         cci__udp_make_desc(desc, &d, &s.best);
     else if (cci_status_of_errno(errno) != CCI_ENOMEM) /* then nothing was learnt */
@@ -3399,8 +3402,7 @@ static int cci__udp_reachable(const cci__udp_link *l, const struct addrinfo *r, 
 /* A status for what was not found, unless memory or descriptors were lacking for the search; errno was 0 before it. */
 static int cci__udp_not_found(const cci__udp_link *l, const char *what, int status) {
     if (cci_status_of_errno(errno) != CCI_ENOMEM) return status;
-    cci__udp_log(CCI_LOG_ERROR, l->device.interface_name, what, errno);
-    return CCI_ENOMEM;
+    return cci__udp_log(CCI_LOG_ERROR, l->device.interface_name, what, errno);
 }
 
 static int cci__udp_resolve(void *link, const char *address, cci_link_addr_t *to) {
@@ -3892,7 +3894,6 @@ static int cci__udp_start(cci__udp_link *l, const char *service, cci_link_info_t
     uint32_t granted;
     int shares = l->device.share || info->share;
     if (port < 0) return CCI_EINVAL;
-    errno = 0;
     if (!cci__udp_find(&l->device, &s)) return cci__udp_not_found(l, "looking for an interface", CCI_ENODEV);
     if (!s.best.running) return CCI_ENODEV;
     l->interface_ = s.best;
@@ -3937,8 +3938,7 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
         return status;
     }
     if (!cci__udp_waiter_open(l, &info->os_handle)) {
-        status = cci_status_of_errno(errno);
-        cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "opening descriptors to wait on", errno);
+        status = cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "opening descriptors to wait on", errno);
         cci__udp_close(l);
         return status;
     }

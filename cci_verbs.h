@@ -848,16 +848,17 @@ static void cci__verbs_unwatch(int set, int fd);
  * >>verbs-text
  * ================================================================================================================== */
 
-/* Logs "verbs mlx5_0: what: the system's reason". */
-static void cci__verbs_log(int level, const char *device, const char *what, int error) {
+/* Logs "verbs mlx5_0: what: the system's reason"; the status for that. */
+static int cci__verbs_log(int level, const char *device, const char *what, int error) {
     char text[400];
     snprintf(text, sizeof text, "verbs %s: %s%s%s", device[0] ? device : "-", what, error ? ": " : "",
              error ? strerror(error) : "");
     cci_log(level, text);
+    return cci_status_of_errno(error);
 }
 
-/* Logs that memory for the hardware can't be had, with what is allowed and what is needed: about that many bytes. */
-static void cci__verbs_log_memory(int level, const char *device, const char *what, int error, uint64_t bytes) {
+/* The same where memory for the hardware can't be had, with what is allowed and what is needed: about so many bytes. */
+static int cci__verbs_log_memory(int level, const char *device, const char *what, int error, uint64_t bytes) {
     char text[300], allowed[40] = "as much as it wants";
     struct rlimit limit;
     if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
@@ -866,6 +867,7 @@ static void cci__verbs_log_memory(int level, const char *device, const char *wha
              "%.60s: %.100s; the process may lock %s (`ulimit -l`), and the endpoint needs about %lu KiB", what,
              strerror(error), allowed, (unsigned long)((bytes + 1023) / 1024));
     cci__verbs_log(level, device, text, 0);
+    return cci_status_of_errno(error);
 }
 
 /* A whole number, decimal or with 0x in front. Returns 0 when the text is something else. */
@@ -2448,7 +2450,9 @@ static int cci__verbs_resolve(void *link, const char *address, cci_link_addr_t *
         list = NULL;
         errno = 0;
         if (getaddrinfo(host, NULL, &hints, &list) != 0)
-            return cci_status_of_errno(errno) == CCI_ENOMEM ? CCI_ENOMEM : CCI_EADDRNOTAVAIL;
+            return cci_status_of_errno(errno) != CCI_ENOMEM
+                       ? (int)CCI_EADDRNOTAVAIL
+                       : cci__verbs_log(CCI_LOG_ERROR, l->port.device, "looking up a host", errno);
     }
     for (r = list; r && !found; r = r->ai_next) found = cci__verbs_reachable(l, r, port, to);
     freeaddrinfo(list);
@@ -3169,14 +3173,10 @@ static struct ibv_qp *cci__verbs_make_qp(struct ibv_pd *pd, struct ibv_qp_init_a
 /* Queues and queue pair. */
 static int cci__verbs_open_queues(cci__verbs_link *l) {
     struct ibv_qp_init_attr a;
-    int status;
     l->recv_cq = cci__verbs_make_cq(l, l->recv_depth, NULL, l->channel);
     l->send_cq = cci__verbs_make_cq(l, l->send_depth, NULL, NULL);
-    if (!l->recv_cq || !l->send_cq) {
-        status = cci_status_of_errno(errno);
-        cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no completion queue", errno, l->pinned);
-        return status;
-    }
+    if (!l->recv_cq || !l->send_cq)
+        return cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no completion queue", errno, l->pinned);
     memset(&a, 0, sizeof a);
     a.send_cq = l->send_cq;
     a.recv_cq = l->recv_cq;
@@ -3187,11 +3187,8 @@ static int cci__verbs_open_queues(cci__verbs_link *l) {
     a.cap.max_inline_data = 256;
     a.qp_type = IBV_QPT_UD;
     l->qp = cci__verbs_make_qp(l->pd, &a, &l->max_inline);
-    if (!l->qp || !cci__verbs_start_qp(l)) {
-        status = cci_status_of_errno(errno);
-        cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no queue pair", errno, l->pinned);
-        return status;
-    }
+    if (!l->qp || !cci__verbs_start_qp(l))
+        return cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no queue pair", errno, l->pinned);
     cci__verbs_restart_rings(l);
     cci__verbs_post(l);
     return CCI_SUCCESS;
@@ -3283,9 +3280,8 @@ static int cci__verbs_start(cci__verbs_link *l, const char *service) {
     l->pd = cci__ibv.alloc_pd(l->context);
     l->channel = cci__ibv.create_comp_channel(l->context);
     if (!l->pd || !l->channel) {
-        status = cci_status_of_errno(errno);
-        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "making a protection domain or a completion channel", errno);
-        return status;
+        return cci__verbs_log(CCI_LOG_ERROR, l->port.device, "making a protection domain or a completion channel",
+                              errno);
     }
     fcntl(l->channel->fd, F_SETFL, fcntl(l->channel->fd, F_GETFL) | O_NONBLOCK);
     status = cci__verbs_open_memory(l);
@@ -3330,10 +3326,8 @@ static int cci__verbs_open_as(cci_device_t *device, const char *service, int wan
     info->os_handle = -1;
     status = cci__verbs_start(l, service);
     info->hold = cci__verbs_hold;
-    if (status == CCI_SUCCESS && !cci__verbs_waiter_open(l, &info->os_handle)) {
-        status = cci_status_of_errno(errno);
-        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "opening descriptors to wait on", errno);
-    }
+    if (status == CCI_SUCCESS && !cci__verbs_waiter_open(l, &info->os_handle))
+        status = cci__verbs_log(CCI_LOG_ERROR, l->port.device, "opening descriptors to wait on", errno);
     if (status != CCI_SUCCESS) {
         cci__verbs_close(l);
         return status;

@@ -332,7 +332,7 @@ TEST(setup_busy, ANYWHERE | NOT_SMALL, "cci_setup() is refused after cci_init()"
     assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
 }
 
-TEST(setup_busy_tiny, ANYWHERE, "cci_setup() is refused while there is an endpoint") {
+TEST(setup_busy_endpoint, ANYWHERE, "cci_setup() is refused while there is an endpoint") {
     (void)side_open();
     (void)state;
     assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
