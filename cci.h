@@ -9383,11 +9383,11 @@ static int cci__rel_is_duplicate(cci_rel_t *rel, uint64_t number, uint64_t now_n
 
 /* Something of a packet could not be taken: it is not acknowledged, and comes again. */
 static CCI__RARE int cci__rel_refuse_packet(cci_rel_t *rel, uint64_t number) {
-    if (rel->nack_count > 0 && rel->nack_reasons[rel->nack_count - 1] == CCI_ERR_RNR)
-        cci__rel_refuse_below(rel, number + 1);
+    const int is_denied = rel->nack_count > 0 && rel->nack_reasons[rel->nack_count - 1] != CCI_ERR_RNR;
+    if (rel->nack_count > 0 && !is_denied) cci__rel_refuse_below(rel, number + 1);
     if (rel->sequence_count == 0)
         cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
-    rel->pool->packets_refused++;
+    rel->pool->packets_refused += !is_denied;
     return CCI_REL_SOUND;
 }
 
@@ -12229,12 +12229,14 @@ extern "C" {
 #else
 #define CCI__DGRAM_REQUEST CCI_CONN_REQ_LEN
 #endif
+#define CCI__DGRAM_SPARE 2u   /* receive buffers that nothing else can take the memory of */
 #define CCI__DGRAM_FEW 16u    /* receive buffers: of fewer, less is kept free */
 #define CCI__DGRAM_WARM 1024u /* connections that had traffic last keep their state even if others are idle as well */
 #define CCI__DGRAM_QUANTUM 131072 /* bytes that a connection sends while others are ready: about a batch */
 #define CCI__DGRAM_TURN 4096      /* bytes that a connection moves in its turn, while others wait for theirs */
 #define CCI__DGRAM_DEBT (32 * CCI__DGRAM_TURN) /* that it may have moved beyond */
 #define CCI__DGRAM_ROUNDS 4096u /* connections that are passed over, at once, since they have moved more than others */
+#define CCI__DGRAM_FULL_NS 250000u /* a link that is full, and has no handle to tell when it is not, is tried again */
 #define CCI__DGRAM_SELDOM_NS (8 * CCI__MS) /* a program that does not call for so long does so seldom */
 #define CCI__DGRAM_UNTIMED 64u /* rounds in a row that take in what has come, before timers are judged all the same */
 #define CCI__DGRAM_TURN_NS (200 * CCI__MS)   /* a turn that is not taken ends */
@@ -12442,6 +12444,7 @@ typedef struct cci__dgram {
     cci__tx_slot_t *slots;
     uint32_t tx_count;
     uint64_t laid_out; /* bytes of packets so far, before they are wrapped */
+    uint8_t is_full;   /* the link has refused something of the last batch */
     int tx_needs_look; /* something ends when the batch has left, or is counted */
     int looks_closer;  /* packets of connections are wrapped, opened or counted */
     const cci_seal_t *seal;
@@ -12622,6 +12625,7 @@ static void cci__dgram_flush(cci__dgram_t *ep) {
     if (count == 0) return;
     ep->tx_count = 0;
     sent = ep->base.link->send(ep->base.handle, ep->tx, (int)count);
+    ep->is_full = sent < (int)count;
     for (i = ep->tx_needs_look ? 0 : sent > 0 ? (uint32_t)sent : 0; i < count; i++) {
         cci__tx_slot_t *slot = &ep->slots[i];
         if (CCI__UNLIKELY((int)i >= sent)) cci__dgram_unsent(ep, slot, ep->tx[i].length);
@@ -13912,16 +13916,20 @@ static int cci__dgram_peers_hold(const cci__dgram_t *ep) {
     return ep->pool.buffers_held >= (ep->buffers_unmade ? cci__min32(limit, ep->base.evq.buffer_total / 2) : limit);
 }
 
-/* Makes receive buffers, a slab of them; 0 if there are to be no more. */
+/* Makes receive buffers, a slab of them, or as many as there is memory for; 0 if there are to be no more. The first
+ * slab has some besides the batch's: a message can be received whatever takes the rest of the memory. */
 static int cci__dgram_grow_buffers(cci__dgram_t *ep) {
-    uint32_t count = cci__min32(cci__max32(CCI__DGRAM_SLAB / ep->buffer_size, CCI__DGRAM_BATCH_RX), ep->buffers_unmade);
-    cci_evq_buffer_t *buffers = NULL;
+    uint32_t least = CCI__DGRAM_BATCH_RX + (ep->base.evq.buffer_total > 0 ? 0 : CCI__DGRAM_SPARE);
+    uint32_t count = cci__min32(cci__max32(CCI__DGRAM_SLAB / ep->buffer_size, least), ep->buffers_unmade);
     uint8_t *bytes = NULL;
-    if (count > 0) buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
-    if (buffers) bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
+    for (; count > 0; count /= 2) {
+        bytes = (uint8_t *)cci__dgram_memory(ep, count * (ep->buffer_size + sizeof(cci_evq_buffer_t)));
+        if (bytes) break;
+    }
     if (!bytes) return 0;
     ep->buffers_unmade -= count;
-    cci_evq_add_buffers(&ep->base.evq, buffers, bytes, ep->buffer_size, count);
+    cci_evq_add_buffers(&ep->base.evq, (cci_evq_buffer_t *)(void *)(bytes + (size_t)count * ep->buffer_size), bytes,
+                        ep->buffer_size, count);
     return 1;
 }
 
@@ -15200,7 +15208,9 @@ static int cci__dgram_messages(cci__endpoint_t *base, const cci_evq_fifo_t **rec
 
 static uint64_t cci__dgram_deadline(cci__endpoint_t *base) {
     const cci__dgram_t *ep = (const cci__dgram_t *)base;
-    uint64_t at = cci__list_empty(&ep->ready) ? cci__wheel_deadline(&base->wheel) : 0;
+    uint64_t at = cci__list_empty(&ep->ready)    ? cci__wheel_deadline(&base->wheel)
+                  : ep->is_full && !base->has_fd ? base->now_ns + CCI__DGRAM_FULL_NS
+                                                 : 0;
     if (CCI__UNLIKELY(ep->waiting_count > 0)) /* turns that are not taken end */
         at = cci__min64(at, base->now_ns + 10 * CCI__MS);
     return base->link->up ? cci__min64(at, base->check_ns + 900 * CCI__MS) : at;
@@ -15370,15 +15380,24 @@ static int cci__dgram_grow_ops(cci__dgram_t *ep) {
     return 1;
 }
 
+#ifndef CCI_MEMORY_BYTES
+/* Makes events for messages, a slab of them; 0 if there is no memory. */
+static int cci__dgram_grow_events(cci__dgram_t *ep) {
+    uint32_t count = CCI__DGRAM_SLAB / sizeof(cci_evq_event_t) / 4;
+    cci_evq_event_t *events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
+    if (events) cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_RECV, events, count);
+    return events != NULL;
+}
+#endif
+
 /* An event for a message that has arrived, NULL if the program holds as many as it allows. */
 static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
-    uint32_t count = CCI__DGRAM_SLAB / sizeof *event / 4;
-    if (CCI__LIKELY(event != NULL) || ep->base.evq.recv_out >= ep->base.evq.recv_limit) return event;
-    event = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *event);
-    if (!event) return NULL;
-    cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_RECV, event, count);
-    return cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
+#ifndef CCI_MEMORY_BYTES
+    if (CCI__UNLIKELY(!event) && ep->base.evq.recv_out < ep->base.evq.recv_limit && cci__dgram_grow_events(ep))
+        event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
+#endif
+    return event;
 }
 
 static void cci__dgram_look_closer(cci__dgram_t *ep) {
@@ -15552,7 +15571,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
 #ifdef CCI_MEMORY_BYTES
     return cci__dgram_fill_stores(ep);
 #else
-    return 1;
+    return cci__dgram_grow_events(ep) && cci__dgram_grow_store(ep, CCI_REL_REASSEMBLIES);
 #endif
 }
 
@@ -17070,6 +17089,9 @@ static const cci_transport_t *const cci__included[] = {
     NULL};
 
 static cci__mutex_t cci__core_mutex = CCI__MUTEX_INITIALIZER, cci__shared_mutex = CCI__MUTEX_INITIALIZER;
+#ifdef CCI_VALIDATE
+static cci__mutex_t cci__valid_mutex = CCI__MUTEX_INITIALIZER; /* taken before these */
+#endif
 
 static void cci__core_lock(void) {
     cci__mutex_take(&cci__core_mutex);
@@ -17459,11 +17481,6 @@ static inline int cci__valid_answered(const void *event, int status) {
 
 static inline int cci__valid_return(cci_event_base_t *event) {
     return event->endpoint->ops->return_event(event);
-}
-
-static inline int cci__valid_got(cci_endpoint_base_t *endpoint, cci_event_t *const *event, int status) {
-    (void)endpoint, (void)event;
-    return status;
 }
 
 static inline void cci__valid_leave(const void *connection) {
@@ -18764,6 +18781,7 @@ static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
 static pthread_key_t cci__fork_key; /* which locks a thread that forks holds */
 #define CCI__FORK_HOLDS_CORE ((uintptr_t)1)
 #define CCI__FORK_HOLDS_SHARED ((uintptr_t)2)
+#define CCI__FORK_HOLDS_VALID ((uintptr_t)4)
 
 /* Takes a lock that may be that of the caller of fork() himself, who is in a hook: then it is not to be had. */
 static int cci__fork_lock(pthread_mutex_t *mutex) {
@@ -18779,6 +18797,9 @@ static int cci__fork_lock(pthread_mutex_t *mutex) {
 static void cci__fork_unlock(uintptr_t held) {
     if (held & CCI__FORK_HOLDS_SHARED) cci__shared_unlock();
     if (held & CCI__FORK_HOLDS_CORE) cci__core_unlock();
+#ifdef CCI_VALIDATE
+    if (held & CCI__FORK_HOLDS_VALID) cci__mutex_give(&cci__valid_mutex);
+#endif
 }
 #endif
 
@@ -18786,6 +18807,9 @@ static void cci__fork_unlock(uintptr_t held) {
 static void cci__fork_prepare(void) {
 #ifndef CCI_NO_THREADS
     uintptr_t held = 0;
+#ifdef CCI_VALIDATE
+    if (cci__fork_lock(&cci__valid_mutex)) held |= CCI__FORK_HOLDS_VALID;
+#endif
     if (cci__fork_lock(&cci__core_mutex)) held |= CCI__FORK_HOLDS_CORE;
     if (cci__fork_lock(&cci__shared_mutex)) held |= CCI__FORK_HOLDS_SHARED;
     if (pthread_setspecific(cci__fork_key, (const void *)held) != 0) cci__fork_unlock(held);
@@ -20050,10 +20074,18 @@ CCI_API int cci_disconnect(cci_connection_t *connection) {
 
 CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    int status;
     if (CCI__UNLIKELY(endpoint == NULL || event == NULL)) return cci__refuse("cci_get_event()", "an argument is NULL");
     if (!cci__valid_endpoint("cci_get_event()", endpoint)) return CCI_EINVAL;
     *event = NULL;
-    return cci__valid_got(base, event, cci__lists_get_event(base, event));
+#ifdef CCI_VALIDATE
+    cci__mutex_take(&cci__valid_mutex); /* nobody gets an event of a connection that is not in the book yet */
+    status = cci__valid_got(base, event, cci__lists_get_event(base, event));
+    cci__mutex_give(&cci__valid_mutex);
+#else
+    status = cci__lists_get_event(base, event);
+#endif
+    return status;
 }
 
 CCI_API int cci_return_event(cci_event_t *event) {
@@ -21320,6 +21352,7 @@ static int cci__tiny_send_op(cci__tiny_conn_t *conn, cci__tiny_op_t *op) {
     op->state = CCI__TINY_UNDER_WAY;
     op->sent = conn->ep->now;
     op->is_refused = 0;
+    conn->ep->has_acted = 1; /* and the packet has a time of its own */
     if (op->tries < 255) op->tries++;
     if (conn->pub.attribute == CCI_CONN_ATTR_UU) cci__tiny_finish(op, CCI_SUCCESS);
     return 1;
@@ -21674,9 +21707,10 @@ static void cci__tiny_on_segment(cci__tiny_conn_t *conn, const uint8_t *frame) {
             cci__tiny_progress(conn, op, was_once, was_once || conn->ep->now - op->sent > conn->srtt >> 4);
             cci__tiny_took(op);
         }
-        break;
+        cci__tiny_free_ops(conn);
+        return;
     }
-    cci__tiny_free_ops(conn);
+    cci__tiny_sample(conn, cci__tiny_pto(conn)); /* it was here already: it takes longer than was thought */
 }
 #endif
 

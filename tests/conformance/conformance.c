@@ -5565,6 +5565,7 @@ TEST(rma_bounds, ANYWHERE, "[4.1.4.1] a range that leaves the registration, also
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t small = make_region(pair.a->ep, 64, 0), remote = make_region(pair.b->ep, 64, READ_WRITE);
     region_t large = make_region(pair.a->ep, 1000, 0), remote_large = make_region(pair.b->ep, 1000, READ_WRITE);
+    cci_endpt_stats_t stats;
     size_t i;
     (void)state;
     for (i = 0; i < sizeof ranges / sizeof *ranges; i++) {
@@ -5577,6 +5578,9 @@ TEST(rma_bounds, ANYWHERE, "[4.1.4.1] a range that leaves the registration, also
     assert_untouched_around(&remote_large, 0, 0);
     assert_untouched_around(&small, 0, 0);
     assert_untouched_around(&large, 0, 0);
+    if (cci_get_opt(pair.b->ep, CCI_OPT_ENDPT_STATS, &stats) == CCI_SUCCESS && !is_lossy) {
+        assert_int_equal(stats.dropped_no_buffer, 0); /* it was not for that */
+    }
     round_trip(&pair);
     free_region(&small);
     free_region(&large);
@@ -6637,6 +6641,21 @@ TEST(link_refuses, ON_SIM | WHEN_CLEAN, "a link may refuse what is sent, acknowl
     sim.refuse_per_mille = 0;
 }
 
+TEST(rma_slow_line, ON_SIM | WHEN_CLEAN, "reads over a line of 1,000 bytes a second find out how long an answer takes, and ask for hardly anything twice") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 30000, 0), remote = make_region(pair.b->ep, 30000, READ_WRITE);
+    uint64_t began_ns;
+    (void)state;
+    round_trip(&pair); /* far faster */
+    sim.bytes_per_second = 1000;
+    sim.queue_bytes = 1000000;
+    began_ns = sim.now_ns;
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 30000, as_context(1), CCI_FLAG_READ), CCI_SUCCESS);
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    assert_true(sim.now_ns - began_ns < 70 * SECOND_NS);
+    sim.bytes_per_second = 0;
+}
+
 TEST(rnr_seldom, ON_SIM | WHEN_CLEAN | NOT_SMALL, "a program that holds all receive buffers and calls 50 times a second answers all its peers: CCI_ERR_RNR, and no time-out") {
     enum { PEERS = 200, EACH = 12, BUFFERS = 16 };
     cci_connection_t *to[PEERS];
@@ -7269,6 +7288,38 @@ static cci_event_t *await_asleep(side_t *side, cci_event_type_t type, uint64_t b
         assert_true(calls <= 500 + took_ns / MILLISECOND_NS * 4); /* some look at shared memory once in a millisecond */
     }
     return event;
+}
+
+/* What a link refused leaves late, and is lost on the way: the next deadline is that of its repetition. */
+static void sleep_where_the_link_is_full(const pair_t *pair) {
+    uint64_t ns;
+    poll_side(pair->a);
+    poll_side(pair->a);
+    ns = deadline_of(pair->a);
+    assert_true(ns > 0 && ns <= MILLISECOND_NS);
+    sim.refuse_per_mille = 0;
+    sim.loss_per_mille = 1000;
+    assert_true(deadline_of(pair->a) <= SECOND_NS);
+    sleep_and_call(pair->a, UINT64_MAX);
+    assert_true(deadline_of(pair->a) <= SECOND_NS);
+    sim.is_driven = 0;
+    sim.loss_per_mille = 0;
+}
+
+TEST(deadline_full, ON_SIM | WHEN_CLEAN, "cci_next_deadline() while the link takes nothing: soon, not at once, and then when what has left is repeated") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 100, 0), remote = make_region(pair.b->ep, 100, READ_WRITE);
+    (void)state;
+    round_trip(&pair);
+    sim.refuse_per_mille = 1000;
+    assert_int_equal(cci_send(pair.ac, "hi", 2, as_context(1), 0), CCI_SUCCESS);
+    sleep_where_the_link_is_full(&pair);
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    drop(await(pair.b, CCI_EVENT_RECV));
+    sim.refuse_per_mille = 1000;
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100, as_context(2), CCI_FLAG_WRITE), CCI_SUCCESS);
+    sleep_where_the_link_is_full(&pair);
+    await_send(pair.a, pair.ac, as_context(2), CCI_SUCCESS);
 }
 
 TEST(deadline_arguments, ANYWHERE, "cci_next_deadline() refuses NULL") {

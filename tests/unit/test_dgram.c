@@ -806,7 +806,7 @@ static void nothing_that_comes_by_multicast_is_answered(void **state) {
 
 static void every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_nothing(void **state) {
     cci_endpoint_t *endpoint;
-    int at, needed, before;
+    int at, needed, before, spared = 0;
     (void)state;
     link_crc = 1;
     assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS); /* the list of devices stays */
@@ -821,10 +821,14 @@ static void every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_n
     for (at = 0; at < needed; at++) {
         allocations = 0;
         fail_at = at;
-        assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_ENOMEM);
+        if (cci_create_endpoint(NULL, 0, &endpoint, NULL) == CCI_SUCCESS) { /* of receive buffers fewer are made, then */
+            spared++;
+            assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+        }
         assert_int_equal(blocks, before);
         assert_int_equal(sim.endpoint_count, 0);
     }
+    assert_int_equal(spared, 1);
     fail_at = -1;
     open_both(); /* and nothing is the worse for it */
     connect_both(CCI_CONN_ATTR_RO);
@@ -910,6 +914,27 @@ static void messages_that_there_is_no_memory_for_are_refused_and_none_is_lost(vo
     all_fail = 0;
     assert_int_equal(cci_send(at_client, "hi", 2, NULL, 0), CCI_SUCCESS);
     run_until(&sent_count, issued + 2);
+}
+
+/* What an endpoint needs to receive its first messages it has from the beginning, also where datagrams are long and messages come
+ * in pieces: nothing else can take that memory. */
+static void first_messages_are_received_though_there_is_no_memory_any_more(void **state) {
+    static const uint8_t bytes[1300];
+    int i;
+    (void)state;
+    sim.mtu = 65504;
+    sim.base_mtu = 600;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_send(at_client, "hi", 2, NULL, 0), CCI_SUCCESS);
+    run_until(&sent_count, 1);
+    for (i = 0; i < 50; i++)
+        assert_int_equal(cci_send(at_server, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+    all_fail = 1;
+    run_until(&sent_count, 51);
+    all_fail = 0;
+    assert_int_equal(failed_count, 0);
+    assert_int_equal(received_count, 51);
 }
 
 /* Messages of some hundred bytes that wait for slow peers take about as much memory, not a datagram's length each, where
@@ -1549,6 +1574,7 @@ int main(void) {
         TEST(every_failing_allocation_of_connect_gives_enomem_and_the_next_try_succeeds),
         TEST(a_request_that_finds_no_memory_is_as_good_as_lost_and_comes_again),
         TEST(messages_that_there_is_no_memory_for_are_refused_and_none_is_lost),
+        TEST(first_messages_are_received_though_there_is_no_memory_any_more),
         TEST(messages_that_wait_for_slow_peers_leave_memory_to_others_where_datagrams_are_long),
         TEST(one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none),
         TEST(reads_from_silent_peers_give_way_and_are_done_when_those_are_back),
