@@ -18193,19 +18193,60 @@ static uint32_t cci__table_find_name(const char *name) {
     return i;
 }
 
-static int cci__setup_locked(const cci_setup_t *setup) {
-    int status;
+#ifdef CCI_NO_TEXT
+#define cci__refuse(function, why) ((void)(function), (void)(why), (int)CCI_EINVAL)
+#define cci__flags_refuse(function, bits) ((void)(function), (void)(bits), (int)CCI_EINVAL)
+#else
+/* Logs which argument is refused, and why; the status for it. */
+static CCI__RARE int cci__refuse(const char *function, const char *why) {
+    cci__report(CCI_LOG_WARN, NULL, 0, function, ": ", why);
+    return CCI_EINVAL;
+}
+
+/* Logs which bits are refused; the status for it. */
+static int cci__flags_refuse(const char *function, int bits) {
+    cci__note_t note;
+    char digits[2] = {0, 0};
+    int shift = 28;
+    note.length = 0;
+    cci__note_add(&note, function);
+    cci__note_add(&note, ": flags has bits that mean nothing here: 0x");
+    while (shift > 0 && ((unsigned)bits >> shift) == 0) shift -= 4;
+    for (; shift >= 0; shift -= 4) {
+        digits[0] = "0123456789abcdef"[(unsigned)bits >> shift & 15];
+        cci__note_add(&note, digits);
+    }
+    cci_log(CCI_LOG_WARN, note.text);
+    return CCI_EINVAL;
+}
+#endif
+
+/* `why`: what is wrong, NULL if it is nothing. */
+static int cci__setup_check(const cci_setup_t *setup, const char **why) {
+    *why = "cci_init() was called, or an endpoint is open";
     if (cci__core.init_count > 0 && !cci__core.is_forked) return CCI_EBUSY;
     if (cci__core.endpoints != NULL) return CCI_EBUSY; /* on a link of the program */
+    *why = "there is one of `alloc` and `release` without the other";
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
+    *why = "`seal` is not complete, or its tag too long";
     if (setup != NULL && setup->seal != NULL && !cci__can_seal(setup->seal)) return CCI_EINVAL;
+    *why = "`seal` is not in this program (CCI_NO_SEAL)";
     if (!CCI__SEALS && setup != NULL && setup->seal != NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    *why = "there is no such `log_level`";
     if (setup != NULL && (setup->log_level < 0 || setup->log_level > CCI_LOG_DEBUG + 1)) return CCI_ERANGE;
+    *why = NULL;
+    return CCI_SUCCESS;
+}
+
+static int cci__setup_locked(const cci_setup_t *setup, const char **why) {
+    int status = cci__setup_check(setup, why);
+    if (status != CCI_SUCCESS) return status;
 #ifdef CCI_SMALL
     status = setup != NULL && setup->transports != NULL ? (int)CCI_EINVAL : (int)CCI_SUCCESS;
 #else
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
 #endif
+    *why = "`transports`: one is not complete, is there twice, or they are too many";
     if (status != CCI_SUCCESS) return status;
     if (setup != NULL)
         cci__core.setup = *setup;
@@ -18216,16 +18257,18 @@ static int cci__setup_locked(const cci_setup_t *setup) {
 }
 
 CCI_API int cci_setup(const cci_setup_t *setup) {
+    const char *why;
     int status;
     cci__core_lock();
-    status = cci__setup_locked(setup);
+    status = cci__setup_locked(setup, &why);
     cci__core_unlock();
+    if (status != CCI_SUCCESS) (void)cci__refuse("cci_setup()", why);
     return status;
 }
 
 CCI_API int cci_register_transport(const struct cci_transport *transport) {
     int status;
-    if (transport == NULL) return CCI_EINVAL;
+    if (transport == NULL) return cci__refuse("cci_register_transport()", "the transport is NULL");
     if (!CCI__LISTS_DEVICES) return CCI_ENOBUFS;
     cci__core_lock();
     status = cci__table_load();
@@ -18268,7 +18311,7 @@ static int cci__deregister_locked(const cci_transport_t *transport) {
 
 CCI_API int cci_deregister_transport(const struct cci_transport *transport) {
     int status;
-    if (transport == NULL) return CCI_EINVAL;
+    if (transport == NULL) return cci__refuse("cci_deregister_transport()", "the transport is NULL");
     if (!CCI__LISTS_DEVICES) return CCI_ERR_NOT_FOUND;
     cci__core_lock();
     status = cci__table_load();
@@ -19003,7 +19046,10 @@ static int cci__init_locked(void) {
 
 CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps) {
     int status;
-    if (caps == NULL || abi_ver < 1 || abi_ver > CCI_ABI_VERSION || flags != 0) return CCI_EINVAL;
+    if (caps == NULL) return cci__refuse("cci_init()", "caps is NULL");
+    if (abi_ver < 1 || abi_ver > CCI_ABI_VERSION)
+        return cci__refuse("cci_init()", "abi_ver is no version of the interface that this library knows");
+    if (flags != 0) return cci__flags_refuse("cci_init()", (int)flags);
     cci__core_lock();
     status = cci__init_locked();
     if (status == CCI_SUCCESS) {
@@ -19026,6 +19072,7 @@ CCI_API int cci_finalize(void) {
         status = CCI_SUCCESS;
     }
     cci__core_unlock();
+    if (status != CCI_SUCCESS) (void)cci__refuse("cci_finalize()", "there was no cci_init() that it belongs to");
     return status;
 }
 
@@ -19099,7 +19146,7 @@ static int cci__get_devices_locked(cci_device_t *const **devices) {
 
 CCI_API int cci_get_devices(cci_device_t *const **devices) {
     int status;
-    if (devices == NULL) return CCI_EINVAL;
+    if (devices == NULL) return cci__refuse("cci_get_devices()", "devices is NULL");
     cci__core_lock();
     status = cci__get_devices_locked(devices);
     cci__core_unlock();
@@ -19143,34 +19190,6 @@ static void *cci__context_of(const void *context) {
 #define CCI__SEND_FLAGS CCI__FLAGS
 #endif
 #define CCI__CLASSES (CCI_ARM_RECV | CCI_ARM_SEND | CCI_ARM_OTHER | CCI_ARM_WAKE)
-
-#ifdef CCI_NO_TEXT
-#define cci__refuse(function, why) ((void)(function), (void)(why), (int)CCI_EINVAL)
-#define cci__flags_refuse(function, bits) ((void)(function), (void)(bits), (int)CCI_EINVAL)
-#else
-/* Logs which argument is refused, and why; the status for it. */
-static CCI__RARE int cci__refuse(const char *function, const char *why) {
-    cci__report(CCI_LOG_WARN, NULL, 0, function, ": ", why);
-    return CCI_EINVAL;
-}
-
-/* Logs which bits are refused; the status for it. */
-static int cci__flags_refuse(const char *function, int bits) {
-    cci__note_t note;
-    char digits[2] = {0, 0};
-    int shift = 28;
-    note.length = 0;
-    cci__note_add(&note, function);
-    cci__note_add(&note, ": flags has bits that mean nothing here: 0x");
-    while (shift > 0 && ((unsigned)bits >> shift) == 0) shift -= 4;
-    for (; shift >= 0; shift -= 4) {
-        digits[0] = "0123456789abcdef"[(unsigned)bits >> shift & 15];
-        cci__note_add(&note, digits);
-    }
-    cci_log(CCI_LOG_WARN, note.text);
-    return CCI_EINVAL;
-}
-#endif
 
 /* The device that NULL stands for: the default if it is up, or the first that is up. */
 static cci__device_t *cci__device_any(void) {
@@ -19496,6 +19515,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    int status;
     if (endpoint == NULL) return cci__refuse("cci_arm_os_handle()", "the endpoint is NULL");
     if (!cci__valid_endpoint("cci_arm_os_handle()", endpoint)) return CCI_EINVAL;
     if (flags & ~CCI__CLASSES) return cci__flags_refuse("cci_arm_os_handle()", flags & ~CCI__CLASSES);
@@ -19503,7 +19523,8 @@ CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
 #ifdef CCI_NO_WAKE
     if (flags != 0) return CCI_ERR_NOT_IMPLEMENTED;
 #endif
-    return base->ops->arm_os_handle(base, flags);
+    status = base->ops->arm_os_handle(base, flags);
+    return status != CCI_EINVAL ? status : cci__refuse("cci_arm_os_handle()", "the endpoint has no OS handle");
 }
 
 /* The version of CCI_TRANSPORT_VERSION that says where the operations of an endpoint end. */
@@ -20681,6 +20702,7 @@ CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memo
         return cci__refuse("cci_rma_alloc()", length == 0 ? "the length is 0" : "an argument is NULL");
     if (!cci__valid_endpoint("cci_rma_alloc()", endpoint)) return CCI_EINVAL;
     status = cci__shared_make(cci__endpoint_of(endpoint), length, &made);
+    if (status == CCI_ENOMEM) (void)cci__refuse("cci_rma_alloc()", "there is not so much memory");
     if (status != CCI_SUCCESS) return status;
     cci__shared_lock();
     made->next = cci__core.memories;
@@ -20712,7 +20734,10 @@ CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
     cci__shared_unlock();
     if (status == CCI_EINVAL)
         return cci__refuse("cci_rma_free()", "no memory of cci_rma_alloc() on this endpoint begins there");
-    if (status != CCI_SUCCESS) return status;
+    if (status != CCI_SUCCESS) {
+        (void)cci__refuse("cci_rma_free()", "it is registered: call cci_rma_deregister() first");
+        return status;
+    }
     if (found->is_transports) base->ops->rma_free(base, memory);
     cci_release(found);
     return CCI_SUCCESS;

@@ -338,9 +338,8 @@ TEST(setup_busy_endpoint, ANYWHERE, "cci_setup() is refused while there is an en
     assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
 }
 
-/* What the call has returned, and what it has left in the log. */
-static void assert_refused(const char *line, int status) {
-    assert_int_equal(status, CCI_EINVAL);
+/* What the call has left in the log. */
+static void assert_told(const char *line) {
 #ifdef CCI_VALIDATE /* which may have found it before, and says it in its own words */
     assert_memory_equal(strstr(log_text, "cci_"), line, strcspn(line, ":"));
 #else
@@ -349,12 +348,19 @@ static void assert_refused(const char *line, int status) {
     log_text[0] = '\0';
 }
 
+static void assert_refused(const char *line, int status) {
+    assert_int_equal(status, CCI_EINVAL);
+    assert_told(line);
+}
+
 TEST(refusals_named, ANYWHERE | NOT_SMALL, "a call that is refused leaves a line in the log, which names it and says what is wrong") {
     side_t *client = side_open(), *host = side_open();
     cci_connection_t *connection;
     const char *data = "data";
     cci_event_t *event;
+    cci_rma_handle_t *handle;
     uint64_t ns;
+    uint32_t caps;
     void *memory;
     (void)state;
     assert_int_equal(cci_connect(client->ep, host->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
@@ -387,6 +393,25 @@ TEST(refusals_named, ANYWHERE | NOT_SMALL, "a call that is refused leaves a line
     assert_refused("cci_destroy_endpoint(): the endpoint is NULL", cci_destroy_endpoint(NULL));
     assert_refused("cci_rma_alloc(): the length is 0", cci_rma_alloc(client->ep, 0, &memory));
     assert_refused("cci_rma_free(): no memory of cci_rma_alloc() on this endpoint", cci_rma_free(client->ep, &ns));
+    assert_refused("cci_init(): caps is NULL", cci_init(CCI_ABI_VERSION, 0, NULL));
+    assert_refused("cci_init(): abi_ver is no version", cci_init(CCI_ABI_VERSION + 1, 0, &caps));
+    assert_refused("cci_init(): flags has bits that mean nothing here: 0x4", cci_init(CCI_ABI_VERSION, 4, &caps));
+    assert_refused("cci_get_devices(): devices is NULL", cci_get_devices(NULL));
+    assert_refused("cci_register_transport(): the transport is NULL", cci_register_transport(NULL));
+    assert_refused("cci_deregister_transport(): the transport is NULL", cci_deregister_transport(NULL));
+    assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
+    assert_told("cci_setup(): cci_init() was called, or an endpoint is open");
+    if (cci_rma_alloc(client->ep, 4096, &memory) == CCI_SUCCESS) {
+        assert_int_equal(cci_rma_register(client->ep, memory, 4096, 0, &handle), CCI_SUCCESS);
+        log_text[0] = '\0';
+        assert_int_equal(cci_rma_free(client->ep, memory), CCI_EBUSY);
+        assert_told("cci_rma_free(): it is registered");
+        assert_int_equal(cci_rma_deregister(client->ep, handle), CCI_SUCCESS);
+        assert_int_equal(cci_rma_free(client->ep, memory), CCI_SUCCESS);
+    }
+    log_text[0] = '\0';
+    assert_int_equal(cci_rma_alloc(client->ep, UINT64_C(1) << 62, &memory), CCI_ENOMEM);
+    assert_told("cci_rma_alloc(): there is not so much memory");
 }
 
 TEST(finalize_again, ANYWHERE | NOT_SMALL, "cci_finalize() destroys what is left, and cci_init() works again") {
@@ -8705,6 +8730,76 @@ TEST(threads_reap, ON_HOST, "[4.3.2.1] several threads can get and return events
     AWAIT(received + count_of(pair.b, CCI_EVENT_RECV) >= 3000);
     assert_int_equal(received + count_of(pair.b, CCI_EVENT_RECV), 3000);
     assert_int_equal(failures, 0);
+}
+
+/* A server of several threads: what belongs to a connection may come to one while another has not looked at its ACCEPT yet. */
+static void *answer_in_turn(void *argument) {
+    reaper_t *reaper = (reaper_t *)argument;
+    while (!__atomic_load_n(&reaper->stop, __ATOMIC_ACQUIRE)) {
+        cci_event_t *event;
+        uint32_t us;
+        if (cci_get_event(reaper->endpoint, &event) != CCI_SUCCESS) {
+            continue;
+        }
+        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            reaper->failures += cci_accept(event, NULL) != CCI_SUCCESS;
+        } else if (event->type == CCI_EVENT_RECV) {
+            reaper->failures += cci_get_opt(event->recv.connection, CCI_OPT_CONN_SEND_TIMEOUT, &us) != CCI_SUCCESS;
+            reaper->failures += cci_send(event->recv.connection, "yes", 3, NULL, CCI_FLAG_SILENT) != CCI_SUCCESS;
+        } else if (event->type == CCI_EVENT_DISCONNECT) {
+            reaper->failures += cci_disconnect(event->disconnect.connection) != CCI_SUCCESS;
+            __atomic_add_fetch(&reaper->received, 1, __ATOMIC_RELAXED);
+        }
+        reaper->failures += cci_return_event(event) != CCI_SUCCESS;
+    }
+    return NULL;
+}
+
+TEST(threads_answer, ON_HOST, "[4.3.2.1] several threads can answer clients that come and go; each handle is good in each of them") {
+    enum { THREADS = 3, CLIENTS = 20, ROUNDS = 40 };
+    side_t *client = side_open(), *host = side_open();
+    cci_connection_t *connections[CLIENTS];
+    reaper_t reapers[THREADS];
+    uint32_t i, n, ended = 0;
+    int failures = 0;
+    (void)state;
+    set_number(host->ep, CCI_OPT_ENDPT_EVENT_MASK, 1u << CCI_EVENT_DISCONNECT);
+    host->deaf = 1;
+    memset(reapers, 0, sizeof reapers);
+    for (i = 0; i < THREADS; i++) {
+        reapers[i].endpoint = host->ep;
+        assert_int_equal(pthread_create(&reapers[i].thread, NULL, answer_in_turn, &reapers[i]), 0);
+    }
+    for (n = 0; n < ROUNDS; n++) {
+        for (i = 0; i < CLIENTS; i++) {
+            assert_int_equal(cci_connect(client->ep, host->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+        }
+        for (i = 0; i < CLIENTS; i++) {
+            cci_event_t *event = await(client, CCI_EVENT_CONNECT);
+            assert_int_equal(event->connect.status, CCI_SUCCESS);
+            connections[i] = event->connect.connection;
+            drop(event);
+            assert_int_equal(cci_send(connections[i], "me?", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        }
+        for (i = 0; i < CLIENTS; i++) {
+            drop(await(client, CCI_EVENT_RECV));
+        }
+        for (i = 0; i < CLIENTS; i++) {
+            assert_int_equal(cci_disconnect(connections[i]), CCI_SUCCESS);
+        }
+    }
+    AWAIT(__atomic_load_n(&reapers[0].received, __ATOMIC_RELAXED) + __atomic_load_n(&reapers[1].received, __ATOMIC_RELAXED) +
+              __atomic_load_n(&reapers[2].received, __ATOMIC_RELAXED) ==
+          CLIENTS * ROUNDS);
+    for (i = 0; i < THREADS; i++) {
+        __atomic_store_n(&reapers[i].stop, 1, __ATOMIC_RELEASE);
+        pthread_join(reapers[i].thread, NULL);
+        failures += reapers[i].failures;
+        ended += (uint32_t)reapers[i].received;
+    }
+    host->deaf = 0;
+    assert_int_equal(failures, 0);
+    assert_int_equal(ended, CLIENTS * ROUNDS);
 }
 
 typedef struct lister {
