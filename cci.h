@@ -246,6 +246,7 @@
  *     data with accept, reject   a 128th of memory_limit (7,700 by default)   CCI_ENOBUFS, until clients confirm; at
  *                                                              most 256 of these wait for an address to be proven
  *     registered memory       4,096 ranges   cci_rma_register() returns CCI_ENOBUFS
+ *     lists of cci_rmav()     256 segments   CCI_EINVAL (CCI_OPT_CAPS tells the number)
  *     reads under way         512 pieces of 64 packets for all connections: further reads wait. Each connection has a
  *                             fair share; one eighth is reserved for connections with nearly no reads under way
  *     CLOSE packets           50,000 a second; 6 for a connection, within 1.3 s (more on paths longer than 13 ms); it
@@ -385,7 +386,8 @@
  *     CCI_TINY_MTU            260   the longest datagram, 256 bytes at least besides a checksum (4) and the tag of a
  *                                   cipher (with CCI_TINY_SEAL 276). A link with a larger one is CCI_ENOMEM
  *     CCI_TINY_CONNECTIONS      2   224 for each and its send slots: one more than peers, for one that was restarted.
- *                                   A client that was rejected has one for 4 s
+ *                                   A client that was rejected has one for 4 s; who disconnects, up to 1.3 s: then
+ *                                   cci_connect() is CCI_ENOMEM, and can be tried again
  *     CCI_TINY_SENDS            2   send slots of each connection, 2 at least: D for each; RMA with a message takes 2
  *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
  *     CCI_TINY_REGISTRATIONS    2   40 for each
@@ -1040,11 +1042,11 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
 /* The same at a given service, NULL chooses one. A number, or for UDP and verbs a service that the system knows, is a
- * port. Any other text of 1 to 120 bytes of UTF-8 is a name, but not digits and '/' alone (1/2), nor 0x with
- * hexadecimal digits and '/' (0x1f): clients connect to udp://host/name, or verbs:// or sisci://. There is no name
- * server and no daemon: the name gives eight ports, the server takes the first that is free, and a client asks one
- * after the other, by name, until that server answers or the client's time is over; a server of another name, or of
- * none, says that it is not the one. The endpoint's URI has the port, and connects as ever.
+ * port (for these, 0 is one that is free). Any other text of 1 to 120 bytes of UTF-8 is a name, but not digits and '/'
+ * alone (1/2), nor 0x with hexadecimal digits and '/' (0x1f): clients connect to udp://host/name, or verbs:// or
+ * sisci://. There is no name server and no daemon: the name gives eight ports, the server takes the first that is free,
+ * and a client asks one after the other, by name, until that server answers or the client's time is over; a server of
+ * another name, or of none, says that it is not the one. The endpoint's URI has the port, and connects as ever.
  * CCI_EBUSY: the port is taken, by an endpoint that does not share it, by another user's, or by as many as can share
  * it; or another server of this address has the name (on systems other than Linux only those of this process count), or
  * the name's ports are all taken. CCI_EINVAL: there is no such service, and it is no name either.
@@ -1170,7 +1172,8 @@ CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t len
 CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_handle);
 
 /* Moves data_len bytes between registered memories. With msg_ptr and msg_len the peer gets that message after the data.
- * The peer's program may get it after the completion: who writes to the same place again waits for an answer.
+ * The peer's program may get it after the completion: who writes to the same place again waits for an answer. RO: a
+ * message that may answer one sent behind a read comes when the read is done, and has a receive buffer until then.
  * Flags: one of READ and WRITE, and BLOCKING, SILENT, FENCE. Completes with CCI_SUCCESS when the peer has all of it, or
  * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED or CCI_ERR_RNR (its message is refused, or one before).
  * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, not just one of READ and WRITE is set,
@@ -8594,9 +8597,14 @@ static void cci__rel_gate(cci_rel_t *rel, cci_rel_run_t *run) {
     rel->by.gated = run;
 }
 
+/* Ordered: is what comes next to wait? */
+static inline int cci__rel_is_gated(const cci_rel_t *rel) {
+    return rel->by.gated || cci__rel_is_behind_read(rel, rel->taken);
+}
+
 /* Ordered: the next run is delivered, or waits. */
 static inline void cci__rel_deliver_ordered(cci_rel_t *rel, cci_rel_run_t *run) {
-    if (CCI__UNLIKELY(rel->by.gated || cci__rel_is_behind_read(rel, rel->taken)))
+    if (CCI__UNLIKELY(cci__rel_is_gated(rel)))
         cci__rel_gate(rel, run);
     else
         cci__rel_deliver(rel, run);
@@ -8907,7 +8915,8 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     if (!rel->ordered && !in_order) waits = cci__rel_must_wait(rel, bytes + begin, first, last);
     if (rel->ordered && !in_order && !(place = cci__rel_place_early(rel, first, last, &outcome))) return outcome;
     if (!cci__rel_fits_run(rel, bytes + begin, first, last, has_bulk, waits)) return CCI__REFUSED;
-    if (!rel->pool->callbacks->keep(rel->user, buffer, in_order || (!rel->ordered && !waits))) {
+    /* what is gated leaves as many buffers to others as what comes too early */
+    if (!rel->pool->callbacks->keep(rel->user, buffer, rel->ordered ? in_order && !cci__rel_is_gated(rel) : !waits)) {
         outcome = cci__rel_lacks_buffer(rel, bytes + begin, first, count);
     } else {
         if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, 0);

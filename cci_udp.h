@@ -3460,7 +3460,7 @@ static int cci__udp_service_port(const char *service) {
     uint64_t n;
     int port = -1;
     if (cci__udp_number(service, 0, &n)) return n <= 65535 ? (int)n : -1;
-    if (*service == 0 || (*service >= '0' && *service <= '9')) return -1;
+    if ((*service | 32) < 'a' || (*service | 32) > 'z') return -1; /* getaddrinfo() skips blanks and signs */
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_DGRAM;

@@ -2504,6 +2504,7 @@ static int cci__verbs_service_port(const char *service) {
     uint64_t n;
     int port = -1;
     if (*service >= '0' && *service <= '9') return cci__verbs_number(service, &n) && n <= 65535 ? (int)n : -1;
+    if ((*service | 32) < 'a' || (*service | 32) > 'z') return -1; /* getaddrinfo() skips blanks and signs */
     if (*service == 0) return -1;
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;

@@ -28,7 +28,6 @@ import itertools
 import os
 import select
 import time
-import weakref
 from ctypes import (CFUNCTYPE, POINTER, Structure, Union, addressof, byref, c_char, c_char_p, c_int, c_long, c_size_t,
                     c_uint32, c_uint64, c_void_p)
 
@@ -258,7 +257,7 @@ def _check(status, function, _arguments):
 _cci = _library()
 _free = ctypes.CDLL(None).free
 _free.argtypes = [c_void_p]
-_endpoints = weakref.WeakSet()
+_endpoints = set()  # what one of them has registered stays, until it is destroyed
 _setup = None  # the library keeps pointers into it
 
 
@@ -278,11 +277,18 @@ def event_type_str(kind):
     return None if text is None else text.decode()
 
 
+def _text(text):
+    """As C takes it, where a NUL would end it."""
+    if "\0" in text:
+        raise ValueError("a NUL in %r" % text)
+    return text.encode()
+
+
 def setup(config=None, log=None):
     """Before init(): the configuration as text, and a function log(level, text)."""
     global _setup
     hook = _LogHook(lambda _user, level, text: log(Log(level), text.decode(errors="replace"))) if log else _LogHook()
-    made = _Setup(log=hook, config=None if config is None else config.encode())
+    made = _Setup(log=hook, config=None if config is None else _text(config))
     _cci.cci_setup(byref(made))
     _setup = made
 
@@ -389,7 +395,7 @@ class Endpoint(_Options):
         self._at, descriptor = c_void_p(), c_int(-1)
         self._contexts, self._connections, self._memories = {}, {}, set()
         self._numbers = itertools.count(1)
-        _cci.cci_create_endpoint_at(device and device._at, None if service is None else str(service).encode(), flags,
+        _cci.cci_create_endpoint_at(device and device._at, None if service is None else _text(str(service)), flags,
                                     byref(self._at), byref(descriptor))
         self._descriptor = descriptor.value
         self.device = _device(ctypes.cast(self._at, POINTER(_Endpoint)).contents.device)
@@ -409,6 +415,7 @@ class Endpoint(_Options):
                 each._forget()
             _cci.cci_destroy_endpoint(at)
             self._contexts.clear()
+            _endpoints.discard(self)
 
     def fileno(self):
         """For select and the like: readable while events wait, or the library wants a get_event()."""
@@ -418,9 +425,9 @@ class Endpoint(_Options):
 
     def connect(self, uri, data=b"", attribute=ConnAttr.RO, context=None, timeout=None):
         """Asks for a connection: a CONNECT event follows, within `timeout` seconds (None: for ever)."""
-        limit = None if timeout is None else _Timeval(int(timeout), int(timeout % 1 * 1e6))
+        limit = None if timeout is None else _Timeval(int(timeout // 1), int(timeout % 1 * 1e6))
         data = bytes(data)
-        self._call(context, _cci.cci_connect, self._at, uri.encode(), data, len(data), attribute, ..., 0,
+        self._call(context, _cci.cci_connect, self._at, _text(uri), data, len(data), attribute, ..., 0,
                    limit and byref(limit))
 
     def arm_os_handle(self, flags=0):

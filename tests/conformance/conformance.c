@@ -1636,16 +1636,20 @@ TEST(name_port, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a server ta
 
 TEST(name_limits, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] names have 1 to 120 bytes of UTF-8; what has not is CCI_EINVAL, and logged") {
     static const char *const bad[] = {"", "\x80", "caf\xe9", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xf8\x88\x80\x80\x80"};
-    static const char *const good[] = {"a", "3par", "caf\xc3\xa9", "\xe2\x82\xac/\xf0\x9f\x98\x80", "a b:c/d"};
+    static const char *const good[] = {"a", "3par", "caf\xc3\xa9", "\xe2\x82\xac/\xf0\x9f\x98\x80", "a b:c/d", "+5431", " 5431"};
     side_t *client = side_open();
     cci_endpoint_t *endpoint = NULL;
-    char name[122];
+    char name[122], *uri;
     size_t i;
     (void)state;
     for (i = 0; i < sizeof good / sizeof *good; i++) {
         int status = cci_create_endpoint_at(client->ep->device, good[i], 0, &endpoint, NULL);
         assert_true(status == CCI_SUCCESS || (status == CCI_EBUSY && !on_sim)); /* another process may have it just now */
-        if (status == CCI_SUCCESS) assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+        if (status != CCI_SUCCESS) continue;
+        assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+        assert_null(strstr(uri, ":5431")); /* no number */
+        free(uri);
+        assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
     }
     memset(name, 'n', sizeof name);
     memcpy(name, storage(), strlen(storage()));

@@ -264,6 +264,12 @@ def call_options(pair, to_server):
     same("an option", pair.client.get_opt(cci.Opt.ENDPT_SEND_TIMEOUT), 12345678)
     refused(cci.Status.EINVAL, pair.client.set_opt, cci.Opt.ENDPT_URI, 1)
     refused(cci.Status.EINVAL, pair.client.get_opt, 999)
+    refused(cci.Status.EINVAL, pair.client.connect, pair.server.uri, timeout=-0.5)
+    try:
+        pair.client.connect(pair.server.uri + "\0/")
+        check("a NUL in a URI", False, "it was cut off there")
+    except ValueError:
+        pass
 
 
 def call_status(pair, to_server):
