@@ -6685,6 +6685,45 @@ TEST(rma_slow_line, ON_SIM | WHEN_CLEAN, "reads over a line of 1,000 bytes a sec
     sim.bytes_per_second = 0;
 }
 
+/* The next message of the side. */
+static void expect_text(side_t *side, const void *text, size_t length) {
+    cci_event_t *event = await(side, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, length);
+    assert_memory_equal(event->recv.ptr, text, length);
+    drop(event);
+}
+
+TEST(rma_holds_answers, ON_SIM | WHEN_CLEAN | NOT_SMALL, "RO: messages that wait until a long read is done leave receive buffers to other connections") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 300000, 0), remote = make_region(pair.b->ep, 300000, READ_WRITE);
+    side_t *other = side_open();
+    cci_connection_t *to_a;
+    uint32_t i;
+    (void)state;
+    set_number(pair.a->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 4);
+    to_a = connect_sides(other, pair.a, CCI_CONN_ATTR_RO).ac;
+    sim.bytes_per_second = 1000;
+    sim.queue_bytes = 1000000;
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 300000, as_context(1), CCI_FLAG_READ), CCI_SUCCESS);
+    assert_int_equal(cci_send(pair.ac, "go", 2, as_context(2), 0), CCI_SUCCESS);
+    drop(await(pair.b, CCI_EVENT_RECV));
+    for (i = 0; i < 10; i++) { /* each in a packet of its own */
+        assert_int_equal(cci_send(pair.bc, &i, 4, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        elapse(200 * MILLISECOND_NS);
+    }
+    for (i = 0; i < 3; i++) {
+        assert_int_equal(cci_send(to_a, "me too", 6, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        expect_text(pair.a, "me too", 6);
+    }
+    assert_int_equal(count_of(pair.a, CCI_EVENT_SEND), 0); /* it is not done yet */
+    sim.bytes_per_second = 0;
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    await_send(pair.a, pair.ac, as_context(2), CCI_SUCCESS);
+    for (i = 0; i < 10; i++) {
+        expect_text(pair.a, &i, 4);
+    }
+}
+
 TEST(rnr_seldom, ON_SIM | WHEN_CLEAN | NOT_SMALL, "a program that holds all receive buffers and calls 50 times a second answers all its peers: CCI_ERR_RNR, and no time-out") {
     enum { PEERS = 200, EACH = 12, BUFFERS = 16 };
     cci_connection_t *to[PEERS];
