@@ -1752,14 +1752,15 @@ TEST(name_beside_numbers, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] a
 TEST(name_all_taken, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where all ports of a name are taken, the server gets CCI_EBUSY") {
     side_t *client = side_open();
     cci_endpoint_t *endpoint = NULL;
-    uint32_t ports[8], i;
+    uint32_t ports[8], i, has_last = 0;
     (void)state;
     find_free_ports(client->ep->device, ports);
     for (i = 0; i < 8; i++) {
         (void)server_at(client, ports[i]);
+        has_last |= ports[i] == 65535;
     }
     assert_int_equal(cci_create_endpoint_at(client->ep->device, storage(), 0, &endpoint, NULL), CCI_EBUSY);
-    (void)is_free(client->ep->device, 65535); /* the last of all numbers is one, too */
+    if (!has_last) (void)is_free(client->ep->device, 65535); /* the last of all numbers is one, too */
 }
 
 TEST(name_nobody, ANYWHERE | NOT_SMALL, "[DOCA listen/connect by name] where nobody has the name, the time for connecting is what ends the search") {
