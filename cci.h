@@ -1602,7 +1602,7 @@ typedef struct cci_link_info {
     uint32_t mtu;            /* bytes of the largest datagram that the device can carry; at least 256, besides a
                                  checksum and a tag                                                              */
     uint32_t base_mtu;       /* bytes that every path surely carries (1,200 for IP); 0: mtu                     */
-    uint32_t receive_window; /* bytes that may be on their way to this endpoint at once; 0: 64 times mtu        */
+    uint32_t receive_window; /* bytes that a peer nearer than 2 ms has on its way at most; 0: 64 times mtu      */
     /* bytes of the largest message; 0: what one datagram takes. Longer ones go in fragments */
     uint32_t max_send_size;
     uint32_t send_buf_count; /* default counts; 0: the header's                                                 */
@@ -5868,6 +5868,7 @@ struct cci_rel {
     cci_list_t flight, lost;         /* records: by number; to be sent again */
     cci_rel_late_t *late;            /* NULL, or a record whose node is the list of those taken for lost, by number */
     uint32_t in_flight, peer_window; /* bytes */
+    uint32_t take_limit;             /* the same that the peer took before it refused some; 0: it refused none lately */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
     uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns, largest_acked, recovery_number;
@@ -6984,9 +6985,10 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
  * twice its bytes, and where other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
-    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER
-               ? cci__min64(rel->flow.window, rel->peer_window / 8)
-               : rel->flow.window;
+    uint64_t limit =
+        CCI__UNLIKELY(rel->take_limit > 0) ? cci__min64(rel->flow.window, rel->take_limit) : rel->flow.window;
+    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(limit, rel->peer_window / 8)
+                                                                          : limit;
 }
 
 /* Does what is under way leave no room for a packet? One may leave all the same when nothing is. */
@@ -7986,6 +7988,10 @@ static inline void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t
     if (item) {
         item->since_ns = now_ns;
         rel->progress_ns = now_ns;
+        if (CCI__UNLIKELY(rel->take_limit > 0)) {
+            rel->take_limit += sent->size / 2;
+            if (rel->take_limit > rel->flow.window) rel->take_limit = 0;
+        }
         cci__rel_end_rnr(rel, item);
         if (CCI__UNLIKELY(CCI__REL_FATES && !rel->ordered && item->count > 1 && item->kind == CCI__ITEM_RUN &&
                           (item->pieces > 1 || !(item->flags & CCI__ITEM_SENT))))
@@ -8453,7 +8459,10 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refus
     cci_list_t *node, *next;
     int is_newer = 0, was_refused = rel->rnr;
     cci__rel_note(rel, CCI_REL_NOT_READY);
-    if (!was_refused) rel->rnr_since = (uint16_t)(now_ns >> 25);
+    if (!was_refused) {
+        rel->rnr_since = (uint16_t)(now_ns >> 25);
+        rel->take_limit = cci__max32(rel->in_flight / 2, 2 * rel->mtu);
+    }
     rel->rnr = 1;
     rel->rnr_sequence = (uint32_t)sequence;
     rel->rnr_delay_us = (uint16_t)(rel->rnr_delay_us ? cci__min32(rel->rnr_delay_us * 2u, 10000) : 50);
@@ -15389,7 +15398,6 @@ static int cci__dgram_grow_ops(cci__dgram_t *ep) {
     return 1;
 }
 
-#ifndef CCI_MEMORY_BYTES
 /* Makes events for messages, a slab of them; 0 if there is no memory. */
 static int cci__dgram_grow_events(cci__dgram_t *ep) {
     uint32_t count = CCI__DGRAM_SLAB / sizeof(cci_evq_event_t) / 4;
@@ -15397,15 +15405,12 @@ static int cci__dgram_grow_events(cci__dgram_t *ep) {
     if (events) cci_evq_add_events(&ep->base.evq, &ep->base.api, CCI_EVQ_RECV, events, count);
     return events != NULL;
 }
-#endif
 
 /* An event for a message that has arrived, NULL if the program holds as many as it allows. */
 static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
-#ifndef CCI_MEMORY_BYTES
     if (CCI__UNLIKELY(!event) && ep->base.evq.recv_out < ep->base.evq.recv_limit && cci__dgram_grow_events(ep))
         event = cci_evq_take_event(&ep->base.evq, CCI_EVQ_RECV);
-#endif
     return event;
 }
 
@@ -23009,7 +23014,7 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags) {
     cci__tiny_conn_t *conn = (cci__tiny_conn_t *)(void *)connection;
-    const int kind = (flags & CCI_FLAG_READ) ? CCI__FRAME_READ : CCI__FRAME_BULK, has_message = msg_ptr != NULL;
+    const int kind = (flags & CCI_FLAG_READ) ? CCI__FRAME_READ : CCI__FRAME_BULK, has_message = msg_len > 0;
     const cci__tiny_region_t *region;
     cci__tiny_op_t *op;
     if (!connection || !local_handle || !remote_handle || connection->attribute == CCI_CONN_ATTR_UU || data_len == 0 ||
