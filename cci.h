@@ -5868,7 +5868,7 @@ struct cci_rel {
     cci_list_t flight, lost;         /* records: by number; to be sent again */
     cci_rel_late_t *late;            /* NULL, or a record whose node is the list of those taken for lost, by number */
     uint32_t in_flight, peer_window; /* bytes */
-    uint32_t take_limit;             /* the same that the peer took before it refused some; 0: it refused none lately */
+    uint32_t take_limit;             /* bytes under way at most, since the peer refused some (RNR); 0: no limit */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
     uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns, largest_acked, recovery_number;
@@ -6982,8 +6982,9 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     return cci__min64(pto << cci__min32(rel->probes, 10), cci__max64(4 * pto, 1000 * CCI__MS));
 }
 
-/* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
- * twice its bytes, and where other peers' packets want room too; besides, what waits there long leaves the cache. */
+/* Bytes that may be under way: the congestion window, or less where the peer has refused messages for want of buffers.
+ * On a short path all of them may wait in the receiver's queue, where a packet costs up to twice its bytes, and where
+ * other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
     uint64_t limit =
         CCI__UNLIKELY(rel->take_limit > 0) ? cci__min64(rel->flow.window, rel->take_limit) : rel->flow.window;
@@ -18235,7 +18236,7 @@ static int cci__flags_refuse(const char *function, int bits) {
 }
 #endif
 
-/* `why`: what is wrong, NULL if it is nothing. */
+/* `why`: what is wrong where it is refused. */
 static int cci__setup_check(const cci_setup_t *setup, const char **why) {
     *why = "cci_init() was called, or an endpoint is open";
     if (cci__core.init_count > 0 && !cci__core.is_forked) return CCI_EBUSY;
@@ -18248,7 +18249,6 @@ static int cci__setup_check(const cci_setup_t *setup, const char **why) {
     if (!CCI__SEALS && setup != NULL && setup->seal != NULL) return CCI_ERR_NOT_IMPLEMENTED;
     *why = "there is no such `log_level`";
     if (setup != NULL && (setup->log_level < 0 || setup->log_level > CCI_LOG_DEBUG + 1)) return CCI_ERANGE;
-    *why = NULL;
     return CCI_SUCCESS;
 }
 
