@@ -5825,7 +5825,8 @@ typedef struct cci__rel_ecn_state {
 #endif
 
 /* What is lost is not in the order in which the receiver needs it. MAYBE: that matters if it lacks buffers. Then every
- * second packet brings the oldest, which it always has room for; the others by turns, since it may have taken any. */
+ * second packet brings the oldest, which it always has room for; the others by turns, since it may have taken any: on
+ * ordered connections it has not, so all of it is sorted. */
 enum { CCI__REL_MAYBE_SHUFFLED = 1, CCI__REL_SHUFFLED };
 
 struct cci_rel {
@@ -5833,16 +5834,20 @@ struct cci_rel {
     void *user;
     uint8_t ordered, reliable;
     uint8_t once; /* unreliable, but each packet is taken once at most: the user sets it after cci_rel_begin() */
-    uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
-    uint8_t lost_writes;   /* there may be segments of writes among what is lost */
+    uint8_t ack_now, rnr, probing, mtu_tries, number_capacity;
+    uint8_t large_lost;    /* windows in which large packets were lost, since one arrived */
     uint8_t shuffled;      /* 0: what is lost is in the order in which the receiver needs it; else see above */
     uint8_t advanced : 1;  /* the packet brought it further */
     uint8_t is_paced : 1;  /* the next packet waits for its time, and not for an acknowledgement */
     uint8_t is_coarse : 1; /* the last acknowledgement named four packets or more */
+    uint8_t want_mtu : 1;
+    uint8_t owes_marks : 1;  /* the next acknowledgement goes with counts of codepoints */
+    uint8_t lost_writes : 1; /* there may be segments of writes among what is lost */
+    uint8_t leaving : 2;     /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
     uint8_t unsure; /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
-    uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
-    uint8_t untold;  /* unordered: ranges that were delivered beyond `expected`, and that the peer may not know to be */
+    uint8_t codepoint; /* that packets leave with: 2, ECT(0), or 0 */
+    uint8_t untold; /* unordered: ranges that were delivered beyond `expected`, and that the peer may not know to be */
     uint32_t run_limit;   /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us;  /* of what is issued from now on; 0: for ever */
     uint16_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -5868,7 +5873,9 @@ struct cci_rel {
     cci_list_t flight, lost;         /* records: by number; to be sent again */
     cci_rel_late_t *late;            /* NULL, or a record whose node is the list of those taken for lost, by number */
     uint32_t in_flight, peer_window; /* bytes */
-    uint32_t take_limit;             /* bytes under way at most, since the peer refused some (RNR); 0: no limit */
+    uint16_t take_limit;  /* units of 64 bytes that may be under way, since the peer refused some (RNR); 0: no limit */
+    uint16_t take_number; /* low bits: refusals of packets that left before do not change the limit */
+    uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
     uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns, largest_acked, recovery_number;
@@ -5881,14 +5888,9 @@ struct cci_rel {
     uint64_t overdue_ns;     /* since when a time-out waits for the answer to the last try; 0: none does */
     uint64_t taken;          /* the peer has said that it has all sequence numbers below */
     /* path MTU */
-    uint8_t large_lost; /* windows in which large packets were lost, since one arrived */
-    uint8_t number_capacity;
-    uint16_t doubts_number; /* low bits: a long sample counts only if the packet is not before it */
     uint32_t mtu, mtu_max;
-    uint16_t mtu_failed;     /* the least that is known not to arrive */
-    uint8_t codepoint;       /* that packets leave with: 2, ECT(0), or 0 */
-    uint8_t owes_marks;      /* the next acknowledgement goes with counts of codepoints */
-    uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
+    uint16_t mtu_failed;    /* the least that is known not to arrive */
+    uint16_t doubts_number; /* low bits: a long sample counts only if the packet is not before it */
 #ifndef CCI_NO_STATS
     uint32_t latest_rtt; /* in units of 16 ns */
 #endif
@@ -6446,7 +6448,7 @@ CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
             rel->bulk_count++;
         if (item->capacity > CCI__REL_SMALL) ++*cci__rel_larger_count(rel, item);
         rel->rma_open += (item->flags & CCI__ITEM_RMA) != 0;
-        rel->want_mtu |= item->kind == CCI__ITEM_BULK;
+        if (item->kind == CCI__ITEM_BULK) rel->want_mtu = 1;
         if (item->timeout_us)
             rel->expire_ns = cci__min64(rel->expire_ns, item->since_ns + (uint64_t)item->timeout_us * 1000);
         if (item == follow)
@@ -6987,7 +6989,7 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
  * other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
     uint64_t limit =
-        CCI__UNLIKELY(rel->take_limit > 0) ? cci__min64(rel->flow.window, rel->take_limit) : rel->flow.window;
+        CCI__UNLIKELY(rel->take_limit > 0) ? cci__min64(rel->flow.window, rel->take_limit * 64u) : rel->flow.window;
     return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(limit, rel->peer_window / 8)
                                                                           : limit;
 }
@@ -7313,7 +7315,7 @@ static CCI__RARE void cci__rel_oldest_lost_first(cci_rel_t *rel) {
 static void cci__rel_sort_lost(cci_rel_t *rel) {
     cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
     uint32_t i;
-    if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED) {
+    if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED && !(rel->ordered && rel->take_limit)) {
         if (rel->rnr && !rel->overdue_ns && (rel->ordered || (rel->next_number & 1))) cci__rel_oldest_lost_first(rel);
         return;
     }
@@ -7990,8 +7992,8 @@ static inline void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t
         item->since_ns = now_ns;
         rel->progress_ns = now_ns;
         if (CCI__UNLIKELY(rel->take_limit > 0)) {
-            rel->take_limit += sent->size / 2;
-            if (rel->take_limit > rel->flow.window) rel->take_limit = 0;
+            uint32_t limit = rel->take_limit + (sent->size + 63u) / 64;
+            rel->take_limit = limit > 65535 || limit * 64ull > rel->flow.window ? 0 : (uint16_t)limit;
         }
         cci__rel_end_rnr(rel, item);
         if (CCI__UNLIKELY(CCI__REL_FATES && !rel->ordered && item->count > 1 && item->kind == CCI__ITEM_RUN &&
@@ -8050,7 +8052,7 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
     }
     if (sent->in_flight) rel->in_flight -= sent->size;
     sent->in_flight = 0;
-    rel->lost_writes |= sent->item->kind == CCI__ITEM_BULK;
+    if (sent->item->kind == CCI__ITEM_BULK) rel->lost_writes = 1;
     cci__list_remove(&sent->node);
     if (!rel->shuffled && !cci__list_empty(&rel->lost) &&
         cci__rel_is_before(sent, CCI__CONTAINER(rel->lost.prev, cci_rel_sent_t, node)))
@@ -8454,6 +8456,15 @@ static uint64_t cci__rel_refused_number(const cci_rel_t *rel, const uint8_t *nac
     return rel->next_number - 1 - (uint16_t)((uint16_t)(rel->next_number - 1) - cci__load16(nack + 2));
 }
 
+/* The peer has refused a message for want of buffers: from now on half of what is under way may be, and more as the
+ * peer takes it. Once for each flight: refusals of packets that left before say nothing new. */
+static void cci__rel_take_less(cci_rel_t *rel, uint64_t refused) {
+    uint16_t under_way = (uint16_t)((uint16_t)rel->next_number - rel->take_number);
+    if (rel->take_limit && rel->next_number - refused > under_way) return;
+    rel->take_limit = (uint16_t)cci__min32(cci__max32(rel->in_flight / 2, 4 * rel->mtu) / 64, 65535);
+    rel->take_number = (uint16_t)rel->next_number;
+}
+
 /* The peer could not take a message for want of buffers: the packets that carry it and what follows come again
  * later. A try that left after the packet `refused` is still to be answered. */
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refused, uint64_t now_ns) {
@@ -8462,7 +8473,7 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t refus
     cci__rel_note(rel, CCI_REL_NOT_READY);
     if (!was_refused) {
         rel->rnr_since = (uint16_t)(now_ns >> 25);
-        rel->take_limit = cci__max32(rel->in_flight / 2, 2 * rel->mtu);
+        cci__rel_take_less(rel, refused);
     }
     rel->rnr = 1;
     rel->rnr_sequence = (uint32_t)sequence;
