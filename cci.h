@@ -1885,6 +1885,27 @@ CCI__UNUSED static inline uint64_t cci__min64(uint64_t a, uint64_t b) {
 CCI__UNUSED static inline uint64_t cci__max64(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
+/* a / b. Processors that CCI_SMALL is for do that in a function of a kilobyte. There it is done here, by digits of 16
+ * bits: where `b` has more, up to 1/16,384 too small. */
+#ifdef CCI_SMALL
+CCI__UNUSED static uint64_t cci__quotient(uint64_t a, uint64_t b) {
+    uint32_t divisor, rest = 0, i;
+    uint64_t quotient = 0;
+    for (; b > UINT16_MAX; b -= b >> 1) a >>= 1;
+    divisor = (uint32_t)b;
+    for (i = 0; i < 4; i++) {
+        rest = rest << 16 | (uint32_t)(a >> 48);
+        a <<= 16;
+        quotient = quotient << 16 | rest / divisor;
+        rest %= divisor;
+    }
+    return quotient;
+}
+#else
+CCI__UNUSED static inline uint64_t cci__quotient(uint64_t a, uint64_t b) {
+    return a / b;
+}
+#endif
 /* May somebody who holds so many of a pool have one more of what is left? */
 CCI__UNUSED static inline int cci__share(uint32_t held, uint32_t left) {
     return held < 3 * left;
@@ -2580,7 +2601,7 @@ CCI__UNUSED static uint64_t cci__flow_shortest_ns(const cci_flow_t *flow) {
 CCI__UNUSED static void cci__flow_turn(cci_flow_t *flow, uint64_t now_ns) {
     uint64_t all = (uint64_t)flow->arrived + flow->lost;
     if (all > 0 && flow->finding != CCI__FLOW_AGAIN) {
-        uint32_t share = (uint32_t)((uint64_t)flow->lost * 65536 / all);
+        uint32_t share = (uint32_t)cci__quotient((uint64_t)flow->lost * 65536, all);
         flow->loss_share = flow->loss_share - flow->loss_share / 32 + share / 32;
     }
     if (CCI__FLOW_TICK(now_ns) - flow->shortest_since >
@@ -2651,7 +2672,8 @@ CCI__UNUSED static int cci__flow_is_queued(const cci_flow_t *flow) {
     return queued_ns > shortest_ns && queued_ns - shortest_ns > shortest_ns / 8 + 50000;
 }
 
-#define CCI__FLOW_GAIN(keep) (UINT32_C(768) * (1024 - (keep)) / (1024 + (keep))) /* [RFC 9438 4.3], in 1/256 */
+#define CCI__FLOW_GAIN(keep)                                                                                           \
+    (UINT32_C(768) * (1024 - (uint32_t)(keep)) / (1024 + (uint32_t)(keep))) /* [RFC 9438 4.3], in 1/256 */
 /* Keeps `keep` of 1,024 parts of the window. */
 CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t mtu, uint64_t now_ns) {
     /* A flow that could not get back to its peak leaves room to others sooner. */
@@ -2672,7 +2694,7 @@ CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t bytes, uint
     uint64_t keep = 717; /* CUBIC's 0.7 */
     (void)bytes;
     if (cci__flow_is_queued(flow))
-        keep = cci__flow_shortest_ns(flow) * 1088 / cci__flow_queued_ns(flow);
+        keep = cci__quotient(cci__flow_shortest_ns(flow) * 1088, cci__flow_queued_ns(flow));
     else if (flow->is_blind)
         keep = 717;
     else if (flow->loss_share < 65536 / 10)
@@ -2686,9 +2708,11 @@ CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t bytes, uint
 
 /* The window's share of a growth; the rest is kept for the next. */
 CCI__UNUSED static uint64_t cci__flow_share(cci_flow_t *flow, uint64_t growth) {
+    uint64_t share;
     growth += flow->part;
-    flow->part = (uint32_t)(growth % flow->window);
-    return growth / flow->window;
+    share = cci__quotient(growth, flow->window);
+    flow->part = (uint32_t)(growth - share * flow->window);
+    return share;
 }
 
 CCI__UNUSED static uint32_t cci__cube_root(uint64_t x) {
@@ -2702,7 +2726,7 @@ CCI__UNUSED static uint32_t cci__cube_root(uint64_t x) {
 CCI__UNUSED static uint64_t cci__cubic_target(const cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
     uint32_t t = (CCI__FLOW_TICK(now_ns) - flow->epoch + CCI__FLOW_TICK(flow->last_half_ns)) * 275 / 256;
     uint64_t d = cci__min64(t > flow->rise_ms ? t - flow->rise_ms : flow->rise_ms - t, 16384);
-    uint64_t bytes = (d * d * d * 2 / 5 >> 15) * mtu >> 15;
+    uint64_t bytes = (cci__quotient(d * d * d * 2, 5) >> 15) * mtu >> 15;
     if (t > flow->rise_ms) return cci__min64(flow->peak + bytes, flow->window * 3 / 2);
     return bytes < flow->peak ? flow->peak - bytes : 0;
 }
@@ -2727,14 +2751,14 @@ CCI__UNUSED static void cci__cubic_grow(cci_flow_t *flow, uint32_t bytes, uint32
                                 CCI__FLOW_TICK(4 * flow->last_half_ns + 100 * CCI__MS)) { /* or a pause */
         flow->epoch = cci__max32(CCI__FLOW_TICK(now_ns), 1);
         flow->peak = (uint32_t)cci__max64(flow->peak, flow->window);
-        flow->rise_ms = cci__cube_root(((flow->peak - flow->window) * 5 / 2 << 30) / mtu);
+        flow->rise_ms = cci__cube_root(cci__quotient((flow->peak - flow->window) * 5 / 2 << 30, mtu));
         flow->estimate = (uint32_t)flow->window;
     }
     flow->grown = CCI__FLOW_TICK(now_ns);
     target = cci__cubic_target(flow, mtu, now_ns);
     flow->estimate += (uint32_t)cci__flow_share(flow, (uint64_t)bytes * mtu * cci__cubic_gain(flow) / 256);
     flow->estimate = cci__min32(flow->estimate, CCI__FLOW_MOST);
-    if (target > flow->window) flow->window += (target - flow->window) * bytes / flow->window;
+    if (target > flow->window) flow->window += cci__quotient((target - flow->window) * bytes, flow->window);
     flow->window = cci__max64(flow->window, flow->estimate);
 }
 
@@ -2887,7 +2911,7 @@ CCI__UNUSED static void cci__cubic_drain(cci_flow_t *flow, uint32_t mtu, uint64_
     uint64_t shortest_ns = cci__flow_shortest_ns(flow), limit_ns = cci__max64(shortest_ns * 15 / 8, 20 * CCI__MS);
     if (flow->half_count < CCI__FLOW_SAMPLES) return;
     if (flow->finding == CCI__FLOW_DRAINING) {
-        if (flow->half_ns > shortest_ns + limit_ns / 3 && flow->half_ns >> 10 > flow->rise_ms / 8 * 5)
+        if (flow->half_ns > shortest_ns + cci__quotient(limit_ns, 3) && flow->half_ns >> 10 > flow->rise_ms / 8 * 5)
             cci__cubic_find(flow, CCI__FLOW_OTHERS, mtu, now_ns);
         else
             flow->finding = CCI__FLOW_OPEN;
@@ -2900,7 +2924,7 @@ CCI__UNUSED static void cci__cubic_drain(cci_flow_t *flow, uint32_t mtu, uint64_
         }
         flow->finding = CCI__FLOW_DRAINING;
         flow->rise_ms = (uint32_t)(flow->half_ns >> 10);
-        cci__flow_cut(flow, shortest_ns * 960 / flow->half_ns, mtu, now_ns);
+        cci__flow_cut(flow, cci__quotient(shortest_ns * 960, flow->half_ns), mtu, now_ns);
     }
 }
 
@@ -6030,7 +6054,7 @@ static int cci__rel_has_larger(cci_rel_t *rel, uint32_t size) {
  * round trips. On a short one the caches are better used by fewer. */
 static uint32_t cci__rel_elastic(const cci_rel_t *rel, uint32_t size) {
     if (!rel->pool->block_most || rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER) return 0;
-    return (uint32_t)cci__min64(6 * rel->flow.window / size, rel->pool->block_most);
+    return (uint32_t)cci__min64(cci__quotient(6 * rel->flow.window, size), rel->pool->block_most);
 }
 
 /* May the connection have one more block, or two, with `need` bytes of frames in the last? */
@@ -6369,7 +6393,7 @@ CCI_API void cci_rel_forget(cci_rel_t *rel) {
 
 /* A time in microseconds, rounded up. */
 static uint32_t cci__rel_us(uint64_t ns) {
-    return (uint32_t)cci__min64((ns + 999) / 1000, UINT32_MAX);
+    return (uint32_t)cci__min64(cci__quotient(ns + 999, 1000), UINT32_MAX);
 }
 
 /* Writes down what must outlive a pause, when idle, and once. Packets that are late from before it count as seen. */
@@ -7002,7 +7026,7 @@ static int cci__rel_is_full(const cci_rel_t *rel) {
 /* Writes an ACK of what has arrived into `at`; returns its bytes, 0 if it needs more than `room`. */
 static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, uint64_t now_ns) {
     uint32_t i = rel->number_count, more = 0, size;
-    uint64_t lo, length, delay = (now_ns - cci__min64(rel->largest_ns, now_ns)) / 4000;
+    uint64_t lo, length, delay = cci__quotient(now_ns - cci__min64(rel->largest_ns, now_ns), 4000);
     if (i == 0 || room < 16) return 0;
     lo = rel->numbers[--i].lo;
     at[0] = CCI__FRAME_ACK;
@@ -7772,7 +7796,7 @@ static inline void cci__rel_pace(cci_rel_t *rel, uint32_t size, uint64_t now_ns)
     uint64_t back_ns = rel->min_rtt_ns < 2 * CCI__MS ? CCI__NEVER : 2 * rel->min_rtt_ns;
     credit_ns = cci__max64(credit_ns, cci__min64(rel->pool->away_ns, back_ns));
     rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
-                   rel->srtt_ns * size * 4 / (rel->flow.window * 5);
+                   cci__quotient(rel->srtt_ns * size * 4, rel->flow.window * 5);
     rel->burst = NULL;
 }
 
@@ -8118,7 +8142,7 @@ static uint64_t cci__rel_round_trip_ns(const cci_rel_t *rel) {
 static CCI__RARE void cci__rel_reordered(cci_rel_t *rel, uint64_t sent_ns, uint64_t now_ns) {
     uint64_t late_ns = now_ns - sent_ns - cci__min64(cci__rel_round_trip_ns(rel), now_ns - sent_ns), quarters;
     if (rel->min_rtt_ns == CCI__NEVER) return;
-    quarters = cci__min64(late_ns * 4 / cci__max64(rel->min_rtt_ns, 1) + 1, 4);
+    quarters = cci__min64(cci__quotient(late_ns * 4, cci__max64(rel->min_rtt_ns, 1)) + 1, 4);
     if (quarters < rel->reordering) return;
     rel->reordering = (uint32_t)quarters & 7;
     rel->round_trips = 0;
@@ -10311,7 +10335,7 @@ static uint32_t cci__rma_chunk_size(const cci_rma_table_t *table, const cci_rma_
      * that nobody answers leave chunks to others. */
     uint64_t window = cci__min64(reader->flow.window, cci__rma_window_most(table, reader));
     uint32_t parts = reader->srtt_ns == 0 ? 3 : reader->srtt_ns > 2 * CCI__MS ? 12 : 4;
-    uint64_t size = cci__min64(window / parts, CCI__RMA_CHUNK);
+    uint64_t size = cci__min64(cci__quotient(window, parts), CCI__RMA_CHUNK);
     return cci__max32(cci__min32((uint32_t)size / reader->segment, 64), 1) * reader->segment;
 }
 
@@ -13630,7 +13654,7 @@ static int cci__dgram_grow(cci__dgram_t *ep) {
 
 /* The peer's answer is waited for from now on. Its time stands where later the path's is. */
 static void cci__dgram_ask_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
-    conn->state.rttvar_us = (uint32_t)(ep->base.now_ns / 1000);
+    conn->state.rttvar_us = (uint32_t)cci__quotient(ep->base.now_ns, 1000);
 }
 
 static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t attribute, void *context) {
@@ -13762,7 +13786,7 @@ static void cci__dgram_begin_keepalive(cci__endpoint_t *base, cci_conn_t *conn) 
 /* The peer has answered: the path takes no longer, though the peer's program may have taken most of that. The first
  * probe time-out is twice as long, but 0.1 s at least and 3 s at most, and not the same for all who begin together. */
 static void cci__dgram_know_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
-    uint64_t took_us = (uint32_t)((uint32_t)(ep->base.now_ns / 1000) - conn->state.rttvar_us);
+    uint64_t took_us = (uint32_t)((uint32_t)cci__quotient(ep->base.now_ns, 1000) - conn->state.rttvar_us);
     uint64_t wait_us = cci__min64(2 * took_us, 3000000);
     wait_us += wait_us * (ep->base.now_ns >> 6 & 255) / 2048;
     conn->state.rttvar_us = (uint32_t)cci__max64(wait_us, 100000);
@@ -15479,7 +15503,7 @@ static uint32_t cci__dgram_unproven_most(uint32_t recv_buf_count) {
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
 static int cci__dgram_set_counts(cci__dgram_t *ep) {
     cci_link_info_t *info = &ep->base.info;
-    uint32_t receive = (uint32_t)cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_MAX_BUFS);
+    uint32_t receive = (uint32_t)cci__min64(cci__quotient(ep->memory_limit / 8, ep->buffer_size), CCI__DGRAM_MAX_BUFS);
     uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 8 * 5;
 #ifdef CCI_SMALL
     if (!info->send_buf_count) info->send_buf_count = CCI_SMALL_SENDS;

@@ -6733,12 +6733,13 @@ TEST(rnr_few_buffers, ON_SIM | WHEN_CLEAN | NOT_SMALL, "[4.1.4.1] who sends more
         cci_connection_t *connection;
         cci_endpt_stats_t stats;
         cci_event_t *event;
-        uint32_t sent = 0, received = 0;
+        uint32_t sent = 0, received = 0, size;
         set_number(receiver->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 3);
         connection = connect_sides(sender, receiver, attributes[i % 2]).ac;
+        size = connection->max_send_size < sizeof bytes ? connection->max_send_size : (uint32_t)sizeof bytes;
         sim.delay_ns = i < 2 ? 1100000 : 20 * MILLISECOND_NS;
         while (received < COUNT) {
-            while (sent < COUNT && cci_send(connection, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS) {
+            while (sent < COUNT && cci_send(connection, bytes, size, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS) {
                 sent++;
             }
             poll_all();

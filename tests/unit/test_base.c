@@ -60,6 +60,24 @@ static void test_a_number_of_32_bits_becomes_the_nearest_of_64(void **state) {
 }
 
 /* The reference vectors whose input is a multiple of 8 bytes: key 00..0f, input 00.. */
+static uint64_t random_of_any_size(void) {
+    return random64() >> chance(64);
+}
+
+static void test_a_quotient_is_exact_by_16_bits_and_else_hardly_too_small(void **state) {
+    static const uint64_t edges[] = {1, 2, 3, 1000, 0xffff, 0x10000, 0x10001, 0x1ffff, 0xffffffff, UINT64_C(0x100000000), UINT64_MAX - 1, UINT64_MAX};
+    enum { EDGES = sizeof edges / sizeof edges[0] };
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 1000000; i++) {
+        uint64_t a = i < EDGES * EDGES ? edges[i / EDGES] : random_of_any_size();
+        uint64_t b = i < EDGES * EDGES ? edges[i % EDGES] : random_of_any_size() | 1, quotient = cci__quotient(a, b);
+        assert_true(quotient <= a / b);
+        assert_true(a / b - quotient <= (b <= 0xffff ? 0 : 1 + a / b / 16384));
+    }
+    assert_int_equal(cci__quotient(0, 7), 0);
+}
+
 static void test_siphash_gives_the_reference_values(void **state) {
     static const uint64_t expected[8] = {UINT64_C(0x726fdb47dd0e0e31), UINT64_C(0x93f5f5799a932462),
                                          UINT64_C(0x3f2acc7f57c29bdb), UINT64_C(0xb8ad50c6f649af94),
@@ -224,7 +242,7 @@ static void test_arming_again_moves_a_timer(void **state) {
     cci__timer_arm(&wheel, &timer, 1000 * TICK);
     assert_null(cci__wheel_expire(&wheel, 500 * TICK));
     cci__timer_arm(&wheel, &timer, 400 * TICK); /* the past */
-    assert_int_equal(cci__wheel_deadline(&wheel), 0);
+    assert_true(cci__wheel_deadline(&wheel) <= 500 * TICK);
     cci__timer_arm(&wheel, &timer, 600 * TICK); /* out of what is due */
     assert_null(cci__wheel_expire(&wheel, 599 * TICK));
     assert_ptr_equal(cci__wheel_expire(&wheel, 602 * TICK), &timer);
@@ -439,6 +457,7 @@ static void test_cubic_tolerates_what_is_lost_at_a_lower_rate_too_for_a_while_an
 static void test_cubic_comes_back_where_much_is_lost_at_a_far_lower_rate_too(void **state) {
     uint32_t always, i;
     (void)state;
+    if (!CCI__FLOW_TRIES_AGAIN) skip(); /* with CCI_SMALL */
     for (always = 0; always < 2; always++) {
         cci_flow_t flow;
         uint64_t now_ns, before;
@@ -521,6 +540,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_little_endian_at_any_address),
         cmocka_unit_test(test_a_number_of_32_bits_becomes_the_nearest_of_64),
+        cmocka_unit_test(test_a_quotient_is_exact_by_16_bits_and_else_hardly_too_small),
         cmocka_unit_test(test_siphash_gives_the_reference_values),
         cmocka_unit_test(test_crc32c_gives_the_published_values),
         cmocka_unit_test(test_crc32c_with_large_tables_gives_the_same),
