@@ -928,7 +928,8 @@ typedef struct cci_endpt_stats {
  * rc, count messages and RMAs of this side. */
 typedef struct cci_conn_stats {
     /* Counted where CCI_OPT_ENDPT_CONN_STATS is 1: since the connection was made, or since the option was set if that
-     * was later. Pauses without traffic don't matter. 0 otherwise. */
+     * was later. Pauses without traffic don't matter. 0 otherwise. Of a list (cci_rmav()) count the bytes of parts that
+     * have begun, and with the last its message. */
     uint64_t messages_sent, bytes_sent;         /* that calls have accepted, completion messages of RMA too           */
     uint64_t messages_received, bytes_received; /* that the program has taken with cci_get_event()                    */
     uint64_t rma_writes, rma_write_bytes;       /* that cci_rma() has accepted; an atomic is a write of its width     */

@@ -287,11 +287,11 @@ static int run_one(void) {
 
 static void tell_totals(const soak_totals_t *sum, uint32_t seeds, uint32_t failed) {
     printf("%lu seeds, %.2f virtual hours, %.2f million datagrams (%.1f GB), %lu endpoints, %lu connections, "
-           "%lu operations (%lu lists, %lu atomics, %lu fenced messages), %lu messages delivered, %.1f MB of RMA, %lu operations failed, %lu calms; %lu seeds failed\n",
+           "%lu operations (%lu lists, %lu atomics, %lu fenced messages, %lu that wake), %lu messages delivered, %lu sides' statistics compared, %lu events of status, %.1f MB of RMA, %lu operations failed, %lu calms; %lu seeds failed\n",
            (unsigned long)seeds, (double)sum->virtual_ns / 3.6e12, (double)sum->datagrams / 1e6, (double)sum->bytes / 1e9,
            (unsigned long)sum->endpoints, (unsigned long)sum->connects, (unsigned long)sum->operations,
            (unsigned long)sum->lists, (unsigned long)sum->atomics, (unsigned long)sum->fenced,
-           (unsigned long)sum->delivered, (double)sum->rma_bytes / 1e6, (unsigned long)sum->failed_ops,
+           (unsigned long)sum->wakes, (unsigned long)sum->delivered, (unsigned long)sum->counts_compared, (unsigned long)sum->news, (double)sum->rma_bytes / 1e6, (unsigned long)sum->failed_ops,
            (unsigned long)sum->calms, (unsigned long)failed);
 }
 

@@ -26,12 +26,12 @@
 typedef enum oracle {
     ORACLE_ONCE, ORACLE_ORDER, ORACLE_CONTENT, ORACLE_LOST, ORACLE_EARLY, ORACLE_STATUS, ORACLE_OVERDUE, ORACLE_MEMORY,
     ORACLE_FENCE, ORACLE_HANDSHAKE, ORACLE_LEAK, ORACLE_WORK, ORACLE_LIVENESS, ORACLE_CALL,
-    ORACLE_NONCE, ORACLE_FORK, ORACLE_ATOMIC, ORACLE_COUNT
+    ORACLE_NONCE, ORACLE_FORK, ORACLE_ATOMIC, ORACLE_STATISTICS, ORACLE_COUNT
 } oracle_t;
 
 static const char *const oracle_names[ORACLE_COUNT] = {
     "once", "order", "content", "lost", "early", "status", "overdue", "memory",
-    "fence", "handshake", "leak", "work", "liveness", "call", "nonce", "fork", "atomic"};
+    "fence", "handshake", "leak", "work", "liveness", "call", "nonce", "fork", "atomic", "statistics"};
 
 static int is_quiet; /* while a schedule is being reduced */
 static uint32_t current_step;
@@ -86,6 +86,13 @@ typedef struct message {
     uint8_t failed, done;
 } message_t;
 
+/* What the library should have counted of a side. */
+typedef struct tally {
+    uint64_t messages_sent, bytes_sent, messages_received, bytes_received, writes, write_bytes, reads, read_bytes;
+    /* of those, what belongs to lists that have not succeeded: only the parts count that have begun, and the last has the message */
+    uint64_t list_messages, list_message_bytes, list_write_bytes, list_read_bytes;
+} tally_t;
+
 typedef enum side_state { SIDE_NONE, SIDE_OPEN, SIDE_CLOSED, SIDE_GONE } side_state_t; /* GONE: with its endpoint */
 
 typedef struct side {
@@ -105,6 +112,8 @@ typedef struct side {
     int had_rnr, had_empty;
     uint64_t lingers_until_ns; /* closed; by the endpoint's clock */
     uint64_t rma_ended_ns;     /* when an RMA last did, likewise */
+    tally_t tally;
+    int can_wake;
 } side_t;
 
 typedef struct conn {
@@ -192,6 +201,9 @@ typedef struct node {
     uint32_t overdue; /* polls since its deadline passed */
     uint64_t paused_until_ns, awake_ns, hoard_until_ns, hold_ns, poll_after_ns;
     uint32_t hold_per_mille, undecided;
+    uint32_t max_send_size;     /* that was set, or UINT32_MAX */
+    int hears_status;           /* its program wants CCI_EVENT_STATUS */
+    cci_endpt_stats_t stats;    /* as they were when somebody last looked */
     int was_slow; /* it kept messages or slept: operations may have timed out, and nobody hears of silent ones */
     region_t *target, *source, *local, *passing, *fleeting, *cells;
     cci_event_t **hoard;
@@ -205,6 +217,7 @@ typedef struct node {
 typedef struct soak_totals {
     uint64_t steps, operations, delivered, completed, failed_ops, connects, accepts, answers, virtual_ns, datagrams, bytes;
     uint64_t rma_bytes, lists, atomics, fenced, polls, calms, probes, endpoints, digest, work, work_at_most;
+    uint64_t counts_compared, wakes, news; /* sides' statistics, messages with CCI_FLAG_WAKE, events of status */
     uint64_t most_conns; /* open at once; of many seeds, the most of one */
     uint64_t faults[FAULT_COUNT];
 } soak_totals_t;
@@ -909,10 +922,40 @@ static message_t *message_new(side_t *side, uint32_t length, uint32_t op) {
     return message;
 }
 
+/* Counts what an operation is for the library's statistics. */
+static void op_count_in(const op_t *op) {
+    side_t *side = &conns[op->conn].side[op->side];
+    tally_t *tally = &side->tally;
+    if (op->message != NONE) {
+        tally->messages_sent++;
+        tally->bytes_sent += side->messages[op->message].length;
+    }
+    if (op->kind == OP_READ) {
+        tally->reads++;
+        tally->read_bytes += op->length;
+    } else if (op->kind != OP_SEND) {
+        tally->writes++;
+        tally->write_bytes += op->length;
+    }
+}
+
+/* What a list adds to what is not sure; `sign` -1: it has succeeded. */
+static void list_count_in(const op_t *op, int sign) {
+    side_t *side = &conns[op->conn].side[op->side];
+    const uint64_t once = (uint64_t)(int64_t)sign;
+    side->tally.list_messages += op->message == NONE ? 0 : once;
+    side->tally.list_message_bytes += op->message == NONE ? 0 : once * side->messages[op->message].length;
+    *(op->kind == OP_READ ? &side->tally.list_read_bytes : &side->tally.list_write_bytes) += once * op->length;
+}
+
 /* The library has taken it. */
 static void op_accepted(uint32_t id) {
     op_t *op = &ops[id];
     totals.operations++;
+    op_count_in(op);
+    if (op->pieces != NULL) {
+        list_count_in(op, 1);
+    }
     nodes[op->node].issued++;
     if (op->flags & CCI_FLAG_SILENT) {
         return;
@@ -999,6 +1042,9 @@ static void op_completed(const cci_event_send_t *event, uint32_t node) {
     check_status(op, id, event->status);
     totals.completed++;
     totals.failed_ops += event->status != CCI_SUCCESS;
+    if (op->pieces != NULL && event->status == CCI_SUCCESS) {
+        list_count_in(op, -1);
+    }
     if (event->status == CCI_SUCCESS && op->message != NONE && is_reliable(&conns[op->conn]) && is_strict) {
         check_delivered(op, id);
     }
@@ -1160,6 +1206,8 @@ static void message_arrived(uint32_t node, const cci_event_recv_t *event) {
             "a message on connection %u before its event or after its end", id);
     REQUIRE(ORACLE_CALL, ((uintptr_t)event->ptr & 7) == 0, "a message that is not aligned");
     totals.delivered++;
+    to->tally.messages_received++;
+    to->tally.bytes_received += event->len;
     nodes[node].taken++;
     net.digest = (net.digest ^ ((uint64_t)id << 32 | event->len)) * UINT64_C(0x100000001b3);
     if (!is_strict) {
@@ -1213,6 +1261,65 @@ static void check_nothing_lost(void) {
                                          (!message->done && may_stay_away(op, from, to)),
                         "message %u of connection %u side %u (%u bytes%s) was sent and never came", number, i, at,
                         message->length, is_silent ? ", silent" : "");
+            }
+        }
+    }
+}
+
+/* ---- statistics ------------------------------------------------------------------------------------------------------- */
+
+static void check_count(uint32_t id, uint32_t at, const char *what, uint64_t said, uint64_t most, uint64_t unsure) {
+    REQUIRE(ORACLE_STATISTICS, said <= most && said + unsure >= most, "connection %u side %u: %s are %lu of %lu, %lu of them in lists",
+            id, at, what, (unsigned long)said, (unsigned long)most, (unsigned long)unsure);
+}
+
+/* What the library says of a side is what its program has done. */
+static void check_counts(uint32_t id, uint32_t at) {
+    const side_t *side = &conns[id].side[at];
+    const tally_t *tally = &side->tally;
+    cci_conn_stats_t said;
+    REQUIRE(ORACLE_CALL, cci_get_opt(side->handle, CCI_OPT_CONN_STATS, &said) == CCI_SUCCESS, "no statistics of connection %u", id);
+    if (!said.is_counted) {
+        return;
+    }
+    check_count(id, at, "messages sent", said.messages_sent, tally->messages_sent, tally->list_messages);
+    check_count(id, at, "bytes sent", said.bytes_sent, tally->bytes_sent, tally->list_message_bytes);
+    check_count(id, at, "messages taken", said.messages_received, tally->messages_received, 0);
+    check_count(id, at, "bytes taken", said.bytes_received, tally->bytes_received, 0);
+    check_count(id, at, "writes", said.rma_writes, tally->writes, 0);
+    check_count(id, at, "bytes written", said.rma_write_bytes, tally->write_bytes, tally->list_write_bytes);
+    check_count(id, at, "reads", said.rma_reads, tally->reads, 0);
+    check_count(id, at, "bytes read", said.rma_read_bytes, tally->read_bytes, tally->list_read_bytes);
+    totals.counts_compared++;
+}
+
+/* Counters of an endpoint never go back, and it has no more buffers in use than it ever had. */
+static void check_endpoint_counts(uint32_t index) {
+    node_t *node = &nodes[index];
+    const cci_endpt_stats_t before = node->stats;
+    const uint64_t *old = &before.datagrams_sent, *now = &node->stats.datagrams_sent;
+    size_t i;
+    REQUIRE(ORACLE_CALL, cci_get_opt(node->endpoint, CCI_OPT_ENDPT_STATS, &node->stats) == CCI_SUCCESS, "no statistics of node %u", index);
+    for (i = 0; i < offsetof(cci_endpt_stats_t, connections_open) / sizeof *now; i++) {
+        REQUIRE(ORACLE_STATISTICS, now[i] >= old[i], "counter %u of node %u goes back from %lu to %lu", (unsigned)i, index,
+                (unsigned long)old[i], (unsigned long)now[i]);
+    }
+    REQUIRE(ORACLE_STATISTICS, node->stats.recv_buffers_used <= node->stats.recv_buffers_most &&
+                                   node->stats.send_buffers_used <= node->stats.send_buffers_most,
+            "node %u uses more buffers than the most so far", index);
+}
+
+static void check_statistics(void) {
+    uint32_t i, at;
+    for (i = 0; i < node_count; i++) {
+        if (nodes[i].endpoint != NULL) {
+            check_endpoint_counts(i);
+        }
+    }
+    for (i = 0; i < conn_count; i++) {
+        for (at = 0; at < 2; at++) {
+            if (conns[i].side[at].state == SIDE_OPEN) {
+                check_counts(i, at);
             }
         }
     }

@@ -268,6 +268,25 @@ static void close_later(uint32_t id, uint32_t at) {
     plan(sim_below(2 * SEC), TASK_CLOSE, id, at, side->incarnation, NULL);
 }
 
+/* What a program can ask a new connection for is what it should be. */
+static void check_knows(uint32_t id, uint32_t at, uint32_t node) {
+    side_t *side = &conns[id].side[at];
+    cci_caps_t caps;
+    void *context = NULL;
+    char *uri = NULL;
+    int status = cci_get_opt(side->handle, CCI_OPT_CONN_CONTEXT, &context);
+    REQUIRE(ORACLE_CALL, status == CCI_SUCCESS && (uintptr_t)context == id * 2 + at + 1, "connection %u has another context", id);
+    REQUIRE(ORACLE_CALL, cci_get_opt(side->handle, CCI_OPT_CAPS, &caps) == CCI_SUCCESS && caps.max_send_size == side->handle->max_send_size,
+            "connection %u can send messages of %lu bytes, and not of %lu", id, (unsigned long)side->handle->max_send_size,
+            (unsigned long)caps.max_send_size);
+    REQUIRE(ORACLE_CALL, side->handle->max_send_size <= nodes[node].max_send_size, "connection %u has longer messages than its endpoint", id);
+    side->can_wake = (caps.can & CCI_CAN_WAKE) != 0;
+    status = cci_get_opt(side->handle, CCI_OPT_CONN_PEER_URI, &uri);
+    REQUIRE(ORACLE_CALL, status == CCI_SUCCESS ? uri != NULL && strstr(uri, "://") != NULL : status == CCI_ENOMEM && alloc_fails_at,
+            "connection %u does not know its peer: %s", id, cci_strerror(NULL, (cci_status_t)status));
+    free(uri);
+}
+
 static void side_opened(uint32_t id, uint32_t at, uint32_t node, cci_connection_t *handle) {
     side_t *side = &conns[id].side[at];
     REQUIRE(ORACLE_HANDSHAKE, handle->attribute == conns[id].attribute && handle->max_send_size > 0 &&
@@ -276,6 +295,7 @@ static void side_opened(uint32_t id, uint32_t at, uint32_t node, cci_connection_
     side->state = SIDE_OPEN;
     side->handle = handle;
     side->has_ended = 0;
+    check_knows(id, at, node);
     if (is_reliable(&conns[id]) &&
         cci_get_opt(handle, CCI_OPT_CONN_SEND_TIMEOUT, &side->timeout_us) != CCI_SUCCESS) {
         soak_fail(ORACLE_CALL, "no send time-out");
@@ -464,6 +484,21 @@ static void on_end(const cci_event_disconnect_t *event) {
     close_later((uint32_t)(context / 2), (uint32_t)(context % 2));
 }
 
+/* News of a connection come while it is open, and only to who wants them. */
+static void on_status(uint32_t index, const cci_event_status_t *event) {
+    uintptr_t context;
+    REQUIRE(ORACLE_CALL, nodes[index].hears_status, "an event of status that nobody asked for");
+    REQUIRE(ORACLE_CALL, (uint32_t)event->what <= CCI_STATUS_ROUTE_CHANGED, "an event of status of kind %d", (int)event->what);
+    totals.news++;
+    if (event->connection == NULL) {
+        return;
+    }
+    context = (uintptr_t)event->connection->context - 1;
+    REQUIRE(ORACLE_CALL, context / 2 < conn_count && conns[context / 2].side[context % 2].state == SIDE_OPEN &&
+                             conns[context / 2].side[context % 2].handle == event->connection && !has_ended(event->connection),
+            "news of a connection before its event or after its end");
+}
+
 static void on_event(uint32_t index, cci_event_t *event) {
     node_t *node = &nodes[index];
     switch (event->type) {
@@ -501,6 +536,9 @@ static void on_event(uint32_t index, cci_event_t *event) {
     }
     case CCI_EVENT_DISCONNECT:
         on_end(&event->disconnect);
+        break;
+    case CCI_EVENT_STATUS:
+        on_status(index, &event->status);
         break;
     case CCI_EVENT_ENDPOINT_DEVICE_FAILED:
         REQUIRE(ORACLE_CALL, event->dev_failed.endpoint == node->endpoint, "another endpoint's device failed");
@@ -626,6 +664,9 @@ static int soak_send(uint32_t id, uint32_t at, uint32_t length, int flags, int m
         side->had_empty |= length == 0;
     }
     length = cci__min32(length, side->handle->max_send_size);
+    if (side->can_wake && sim_happens(50)) {
+        flags |= CCI_FLAG_WAKE;
+    }
     op = op_new(OP_SEND, id, at, flags);
     op->message = side->message_count;
     op->must_succeed = must_succeed;
@@ -657,6 +698,7 @@ static int soak_send(uint32_t id, uint32_t at, uint32_t length, int flags, int m
     if (status == CCI_SUCCESS) {
         op_accepted(number);
         totals.fenced += op->barrier != NONE;
+        totals.wakes += (flags & CCI_FLAG_WAKE) != 0;
         if ((flags & CCI_FLAG_SILENT) && op->buffer != NULL) {
             op->buffer = NULL; /* nobody says when it is the program's again: it stays */
         }
@@ -1081,10 +1123,27 @@ static void try_taken_name(uint32_t index) {
     }
 }
 
+/* What else the program of a new endpoint wants of it. */
+static void choose_options(node_t *node) {
+    uint32_t mask = 1u << CCI_EVENT_DISCONNECT, counts = happens(500), size;
+    node->hears_status = happens(500);
+    mask |= node->hears_status ? 1u << CCI_EVENT_STATUS : 0;
+    REQUIRE(ORACLE_CALL, cci_set_opt(node->endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask) == CCI_SUCCESS, "the mask was refused");
+    REQUIRE(ORACLE_CALL, cci_set_opt(node->endpoint, CCI_OPT_ENDPT_CONN_STATS, &counts) == CCI_SUCCESS, "no statistics");
+    node->max_send_size = UINT32_MAX;
+    if (happens(150)) {
+        node->max_send_size = PICK(200, 1000, 5000);
+        REQUIRE(ORACLE_CALL, cci_set_opt(node->endpoint, CCI_OPT_ENDPT_MAX_SEND_SIZE, &node->max_send_size) == CCI_SUCCESS &&
+                                 cci_get_opt(node->endpoint, CCI_OPT_ENDPT_MAX_SEND_SIZE, &size) == CCI_SUCCESS &&
+                                 size <= node->max_send_size,
+                "the longest message can't be set");
+    }
+    memset(&node->stats, 0, sizeof node->stats);
+}
+
 static void soak_open(uint32_t index) {
     node_t *node = &nodes[index];
     char service[16];
-    uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
     int status, fd = -1;
     uint32_t tries = 0;
     size_t blocks;
@@ -1124,7 +1183,7 @@ static void soak_open(uint32_t index) {
     }
     alloc_fails_at = 0;
     REQUIRE(ORACLE_CALL, status == CCI_SUCCESS, "cci_create_endpoint_at: %s", cci_strerror(NULL, (cci_status_t)status));
-    REQUIRE(ORACLE_CALL, cci_set_opt(node->endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask) == CCI_SUCCESS, "the mask was refused");
+    choose_options(node);
     node->link = net_opened;
     try_taken_name(index);
     node->incarnation++;
@@ -1237,6 +1296,7 @@ static void check_work(void) {
 static void audit(void) {
     uint32_t i;
     check_overdue();
+    check_statistics();
     check_connects();
     check_work();
     for (i = 0; i < NET_CHALLENGES; i++) {
@@ -1379,7 +1439,7 @@ static void settle_silent(void) {
 }
 
 static void all_faults_end(void) {
-    uint32_t i, never = 0;
+    uint32_t i, never = 0, all = UINT32_MAX;
     net_heal();
     alloc_fails_at = 0;
     for (i = 0; i < node_count; i++) {
@@ -1395,6 +1455,9 @@ static void all_faults_end(void) {
         end_hoard(node);
         if (cci_set_opt(node->endpoint, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &never) != CCI_SUCCESS) {
             soak_fail(ORACLE_CALL, "keepalive can't be switched off");
+        }
+        if (cci_set_opt(node->endpoint, CCI_OPT_ENDPT_BACKLOG, &all) != CCI_SUCCESS) {
+            soak_fail(ORACLE_CALL, "not all may wait");
         }
     }
     for (i = 0; i < conn_count; i++) {
@@ -1794,7 +1857,11 @@ static void step_option(void) {
     uint32_t id, at, value;
     node_t *node = &nodes[any_node()];
     int status = CCI_SUCCESS;
-    switch (below(6)) {
+    switch (below(7)) {
+    case 6:
+        value = PICK(4, 100, 1000);
+        status = node->endpoint ? cci_set_opt(node->endpoint, CCI_OPT_ENDPT_BACKLOG, &value) : CCI_SUCCESS;
+        break;
     case 0:
         if (any_open(&id, &at) && is_reliable(&conns[id])) {
             value = PICK(1000000, 2000000, 10000000, 30000000);
