@@ -5849,9 +5849,8 @@ typedef struct cci__rel_ecn_state {
 } cci__rel_ecn_t;
 #endif
 
-/* What is lost is not in the order in which the receiver needs it. MAYBE: that matters if it lacks buffers. Then every
- * second packet brings the oldest, which it always has room for; the others by turns, since it may have taken any: on
- * ordered connections it has not, so all of it is sorted. */
+/* What is lost is not in the order in which the receiver needs it. MAYBE: that matters if it lacks buffers. Then all of
+ * it is sorted; while its refusals are answered, every second packet of unordered connections brings the oldest. */
 enum { CCI__REL_MAYBE_SHUFFLED = 1, CCI__REL_SHUFFLED };
 
 struct cci_rel {
@@ -7340,7 +7339,7 @@ static CCI__RARE void cci__rel_oldest_lost_first(cci_rel_t *rel) {
 static void cci__rel_sort_lost(cci_rel_t *rel) {
     cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
     uint32_t i;
-    if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED && !(rel->ordered && rel->take_limit)) {
+    if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED && !rel->take_limit) {
         if (rel->rnr && !rel->overdue_ns && (rel->ordered || (rel->next_number & 1))) cci__rel_oldest_lost_first(rel);
         return;
     }
@@ -8849,6 +8848,17 @@ static int cci__rel_complete_reassembly(cci_rel_t *rel, const uint8_t *frame, ui
     return 1;
 }
 
+/* The user wants its memory back: what is missing in front of what was taken still comes in, since only then is it free. */
+static CCI__RARE int cci__rel_leaves_with(cci_rel_t *rel, uint64_t first) {
+    const cci_list_t *last = rel->reassemblies.prev;
+    if (rel->sequence_count > 0 && first < rel->sequences[rel->sequence_count - 1].hi) return 1;
+    if (rel->ordered && rel->early && first < cci__expand32(CCI__RUN_SEQUENCE(rel->early_last), rel->expected))
+        return 1;
+    if (last != &rel->reassemblies && first < CCI__CONTAINER(last, cci_rel_reassembly_t, node)->first) return 1;
+    rel->leaving = 2;
+    return 0;
+}
+
 /* May a run with these numbers come in? Where some of them were cancelled or came in another packet, those are left of
  * [*first, *last) that come before the next of these. Else *outcome says what becomes of it. */
 static int cci__rel_wants_run(cci_rel_t *rel, uint64_t *first, uint64_t *last, int *outcome) {
@@ -8856,10 +8866,7 @@ static int cci__rel_wants_run(cci_rel_t *rel, uint64_t *first, uint64_t *last, i
     uint32_t i;
     *outcome = have == CCI__RANGE_OLD ? CCI__TAKEN : CCI__REFUSED;
     if (have == CCI__RANGE_OLD) return 0; /* once more; it only wants its acknowledgement */
-    if (CCI__UNLIKELY(rel->leaving)) {
-        rel->leaving = 2;
-        return 0;
-    }
+    if (CCI__UNLIKELY(rel->leaving) && !cci__rel_leaves_with(rel, *first)) return 0;
     if (have != CCI__RANGE_MIXED) return 1;
     *first = cci__max64(*first, rel->expected);
     for (i = 0; i < rel->sequence_count && rel->sequences[i].lo <= *first; i++)
@@ -8988,11 +8995,7 @@ static cci_rel_reassembly_t *cci__rel_reassembly(cci_rel_t *rel, uint64_t first,
         if (entry->first == first) return entry;
         if (entry->first < first) break;
     }
-    if (!make) return NULL;
-    if (CCI__UNLIKELY(rel->leaving)) {
-        rel->leaving = 2;
-        return NULL;
-    }
+    if (!make || (CCI__UNLIKELY(rel->leaving) && !cci__rel_leaves_with(rel, first))) return NULL;
     if (rel->pool->reassembly_free == 0 || !cci__rel_has(rel->pool, &rel->pool->reassemblies, CCI_REL_REASSEMBLIES)) {
         rel->pool->starved = 1;
         return NULL;

@@ -4120,6 +4120,36 @@ TEST(recv_few, ON_SIM | WHEN_CLEAN | NOT_TINY, "[4.6.3.1] with 1, 2, 4 and 16 re
     }
 }
 
+TEST(recv_few_long, ON_SIM | WHEN_CLEAN | NOT_SMALL, "[4.6.3.1] with one receive buffer each message of many packets takes a round trip at most, on paths of any length") {
+    static const uint64_t delays_ns[] = {MILLISECOND_NS, 5 * MILLISECOND_NS, 10 * MILLISECOND_NS};
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    uint8_t *bytes = (uint8_t *)need(2000);
+    uint32_t i, messages = often(200);
+    (void)state;
+    sim.path_mtu = sim.base_mtu = 400;
+    for (i = 0; i < 6; i++) {
+        side_t *sender = side_open(), *receiver = side_open();
+        cci_connection_t *connection;
+        uint32_t sent = 0;
+        size_t received = 0;
+        uint64_t began_ns;
+        sim.delay_ns = delays_ns[i / 2];
+        set_number(receiver->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 1);
+        connection = connect_sides(sender, receiver, attributes[i % 2]).ac;
+        receiver->handler = count_and_drop;
+        receiver->user = &received;
+        for (began_ns = sim.now_ns; received < messages; poll_all()) {
+            while (sent < messages && cci_send(connection, bytes, connection->max_send_size - sent * 37 % (connection->max_send_size / 2), NULL, CCI_FLAG_SILENT) == CCI_SUCCESS) {
+                sent++;
+            }
+            assert_true(sim.now_ns < began_ns + messages * 2 * sim.delay_ns + SECOND_NS / 5);
+        }
+        side_destroy(sender);
+        side_destroy(receiver);
+    }
+    free(bytes);
+}
+
 /* ---- a program that makes remote calls ---------------------------------------------------------------------------------- */
 
 /* A call: what its request's completion frees is needed no more when the answer is used. Programs are written so. */

