@@ -8848,7 +8848,7 @@ static int cci__rel_complete_reassembly(cci_rel_t *rel, const uint8_t *frame, ui
     return 1;
 }
 
-/* The user wants its memory back: what is missing in front of what was taken still comes in, since only then is it free. */
+/* The user wants its memory back. What is missing in front of what has come is taken, or that would never be free. */
 static CCI__RARE int cci__rel_leaves_with(cci_rel_t *rel, uint64_t first) {
     const cci_list_t *last = rel->reassemblies.prev;
     if (rel->sequence_count > 0 && first < rel->sequences[rel->sequence_count - 1].hi) return 1;
@@ -21329,15 +21329,15 @@ static void cci__tiny_finish(cci__tiny_op_t *op, int status) {
         op->state = CCI__TINY_FREE;
 }
 
-/* Cancels what the peer does not take: it takes a frame instead that means nothing. */
+/* Cancels what the peer does not take: it takes a frame instead that needs no buffer. */
 static void cci__tiny_cancel(cci__tiny_op_t *op, int status) {
     if (!cci__tiny_is_pending(op)) return;
-    if (cci__tiny_is_read(op) || op->kind == CCI__FRAME_SKIP || op->kind == CCI__FRAME_VOID) {
+    if (cci__tiny_is_read(op) || op->kind == CCI__FRAME_VOID) {
         if (cci__tiny_is_read(op)) cci__tiny_finish(op, status);
         return;
     }
-    op->length = (uint32_t)cci__tiny_is_write(op);
-    op->kind = op->length ? CCI__FRAME_VOID : CCI__FRAME_SKIP;
+    op->kind = CCI__FRAME_VOID;
+    op->length = 1;
     op->event.send.status = (cci_status_t)status;
     op->state = CCI__TINY_WAITS;
     op->tries = 0;
@@ -21553,7 +21553,7 @@ static void cci__tiny_fail(cci__tiny_conn_t *conn, int type, int status) {
 static void cci__tiny_time_out(cci__tiny_conn_t *conn) {
     uint32_t i;
     cci__tiny_op_t *oldest = cci__tiny_op_at(conn, 0);
-    if (!oldest->is_refused || oldest->kind == CCI__FRAME_SKIP || oldest->kind == CCI__FRAME_VOID) {
+    if (!oldest->is_refused || oldest->kind == CCI__FRAME_VOID) {
         cci__tiny_break(conn, CCI_ETIMEDOUT);
         return;
     }

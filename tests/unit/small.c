@@ -114,6 +114,36 @@ static const char *pair(const struct side *server_side, const struct side *clien
     return failure;
 }
 
+/* The server's program keeps what it gets for longer than the client's messages have time, and then gives it back. */
+static const char *keeping(const struct side *server_side, const struct side *client_side, int seed) {
+    end_t *server, *client;
+    const char *failure;
+    uint32_t kept, refused;
+    uint64_t until_ns;
+    under_way = bad = 0;
+    small_sealed = 0;
+    small_mtu = 260;
+    server = server_side->open('s', '\0', 0, seed);
+    server_side->keep(server, 1);
+    client = client_side->open('c', 's', seed % 2, seed);
+    client_side->keep(client, 1);
+    failure = talk(server_side, server, client_side, client);
+    kept = server_side->state(server)->received;
+    refused = client_side->state(client)->refused;
+    if (!failure && (refused == 0 || kept + refused != KEPT_MESSAGES)) failure = "what was refused came, or what was not did not";
+    server_side->keep(server, 2);
+    client_side->keep(client, 2);
+    if (!failure) failure = talk(server_side, server, client_side, client);
+    for (until_ns = small_now_ns + UINT64_C(10000000000); !failure && small_now_ns < until_ns; small_now_ns += 500000) {
+        server_side->work(server); /* what was refused may have to be cancelled first */
+        client_side->work(client);
+    }
+    if (!failure && server_side->state(server)->received != kept + 1) failure = "a message to a server with buffers did not come";
+    client_side->close(client);
+    server_side->close(server);
+    return failure;
+}
+
 /* Who is no server says so to clients. */
 static const char *refusal(const struct side *server_side, const struct side *client_side, int seed) {
     end_t *server, *client;
@@ -151,6 +181,7 @@ int main(int argc, char **argv) {
             continue;
         for (seed = first; seed < first + seeds && !failure; seed++)
             failure = refuses ? refusal(server, client, seed) : pair(server, client, seed);
+        for (seed = 0; seed < 2 && !failure && !refuses; seed++) failure = keeping(server, client, seed);
         if (failure)
             printf("FAIL: %s server, %s client, seed %d: %s\n", names[i / SIDES], names[i % SIDES], seed - 1, failure);
         else

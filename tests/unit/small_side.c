@@ -36,6 +36,9 @@ struct end {
     uint64_t previous;
     uint32_t sent, echoed, seen[MESSAGES];
     uint8_t number; /* address in the network */
+    int keeps;      /* see keep() */
+    cci_event_t *kept[8];
+    uint32_t kept_count, ends;
 };
 
 static long blocks;
@@ -264,8 +267,56 @@ static void take(end_t *end, cci_event_t *event) {
     }
 }
 
+/* ---- a server that keeps its events ------------------------------------------------------------------------------------- */
+
+static void keep(end_t *end, int how) {
+    const uint32_t buffers = 2;
+    end->keeps = how;
+    while (how == 2 && end->kept_count > 0)
+        expect(end, cci_return_event(end->kept[--end->kept_count]) == CCI_SUCCESS, "cci_return_event() failed");
+    if (how != 1) return;
+    expect(end, cci_set_opt(end->endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &buffers) == CCI_SUCCESS, "no count of buffers");
+}
+
+/* What the server has no buffer for ends with CCI_ERR_RNR, each in its time, and the connection lives. */
+static void send_to_keeper(end_t *end) {
+    static const uint8_t bytes[150] = {0};
+    const uint32_t most = end->keeps == 1 ? KEPT_MESSAGES : KEPT_MESSAGES + 1;
+    while (end->is_client && end->connection && end->sent < most &&
+           cci_send(end->connection, bytes, sizeof bytes, &end->sent, 0) == CCI_SUCCESS)
+        end->sent++;
+    end->state.done = !end->is_client || end->ends == most;
+}
+
+static void take_of_keeper(end_t *end, cci_event_t *event) {
+    if (event->type == CCI_EVENT_RECV) {
+        end->state.received++;
+        if (end->keeps == 1 && end->kept_count < sizeof end->kept / sizeof end->kept[0]) {
+            end->kept[end->kept_count++] = event;
+            return;
+        }
+    } else if (event->type == CCI_EVENT_SEND) {
+        expect(end, event->send.status == CCI_SUCCESS || (event->send.status == CCI_ERR_RNR && end->keeps == 1),
+               "a message to a server without buffers ended otherwise");
+        end->ends++;
+        end->state.refused += event->send.status == CCI_ERR_RNR;
+    } else {
+        const uint32_t timeout_us = 1000000;
+        expect(end, event->type != CCI_EVENT_DISCONNECT, "the connection ended");
+        take(end, event);
+        if (event->type == CCI_EVENT_CONNECT)
+            expect(end, cci_set_opt(end->connection, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us) == CCI_SUCCESS, "no time-out");
+    }
+    expect(end, cci_return_event(event) == CCI_SUCCESS, "cci_return_event() failed");
+}
+
 static void work(end_t *end) {
     cci_event_t *event;
+    if (end->keeps) {
+        while (cci_get_event(end->endpoint, &event) == CCI_SUCCESS) take_of_keeper(end, event);
+        send_to_keeper(end);
+        return;
+    }
     while (cci_get_event(end->endpoint, &event) == CCI_SUCCESS) {
         take(end, event);
         expect(end, cci_return_event(event) == CCI_SUCCESS, "cci_return_event() failed");
@@ -328,4 +379,4 @@ static long blocks_left(void) {
     return blocks + seal_state.given - seal_state.forgotten + (long)seal_state.repeats;
 }
 
-const struct side SIDE = {open_end, work, close_end, state_of, blocks_left, SEALS};
+const struct side SIDE = {open_end, work, keep, close_end, state_of, blocks_left, SEALS};

@@ -6,6 +6,7 @@
 #ifndef MESSAGES
 #define MESSAGES 60u /* in each direction */
 #endif
+#define KEPT_MESSAGES 12u /* to a server that keeps what it gets */
 #define HANDLE_MESSAGE 0xffffu /* the number of the message with the handle of a server's memory */
 
 typedef struct end end_t;
@@ -20,6 +21,8 @@ struct end_state {
 struct side {
     end_t *(*open)(char number, char server, int attribute, int seed);
     void (*work)(end_t *end);
+    /* 1, before it works: a server keeps what it gets, a client sends to it, and its time-outs are short. 2: no longer. */
+    void (*keep)(end_t *end, int how);
     void (*close)(end_t *end);
     const struct end_state *(*state)(end_t *end);
     long (*blocks_left)(void);
