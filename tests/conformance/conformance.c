@@ -4138,10 +4138,12 @@ TEST(recv_few_long, ON_SIM | WHEN_CLEAN | NOT_SMALL, "[4.6.3.1] with one receive
         connection = connect_sides(sender, receiver, attributes[i % 2]).ac;
         receiver->handler = count_and_drop;
         receiver->user = &received;
-        for (began_ns = sim.now_ns; received < messages; poll_all()) {
+        began_ns = sim.now_ns;
+        while (received < messages) {
             while (sent < messages && cci_send(connection, bytes, connection->max_send_size - sent * 37 % (connection->max_send_size / 2), NULL, CCI_FLAG_SILENT) == CCI_SUCCESS) {
                 sent++;
             }
+            poll_all();
             assert_true(sim.now_ns < began_ns + messages * 2 * sim.delay_ns + SECOND_NS / 5);
         }
         side_destroy(sender);

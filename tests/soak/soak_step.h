@@ -1125,7 +1125,7 @@ static void try_taken_name(uint32_t index) {
 
 /* What else the program of a new endpoint wants of it. */
 static void choose_options(node_t *node) {
-    uint32_t mask = 1u << CCI_EVENT_DISCONNECT, counts = happens(500), size;
+    uint32_t mask = 1u << CCI_EVENT_DISCONNECT, counts = happens(500) ? 1 : 0, size;
     node->hears_status = happens(500);
     mask |= node->hears_status ? 1u << CCI_EVENT_STATUS : 0;
     REQUIRE(ORACLE_CALL, cci_set_opt(node->endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask) == CCI_SUCCESS, "the mask was refused");
