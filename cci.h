@@ -5849,8 +5849,8 @@ typedef struct cci__rel_ecn_state {
 } cci__rel_ecn_t;
 #endif
 
-/* What is lost is not in the order in which the receiver needs it. MAYBE: that matters if it lacks buffers. Then all of
- * it is sorted; while its refusals are answered, every second packet of unordered connections brings the oldest. */
+/* What is lost is not in the order in which the receiver needs it. MAYBE: that matters if it lacks buffers. Then it is
+ * sorted, but for CCI_SMALL, unordered: it may have taken any, so that only every second packet brings the oldest. */
 enum { CCI__REL_MAYBE_SHUFFLED = 1, CCI__REL_SHUFFLED };
 
 struct cci_rel {
@@ -7339,7 +7339,7 @@ static CCI__RARE void cci__rel_oldest_lost_first(cci_rel_t *rel) {
 static void cci__rel_sort_lost(cci_rel_t *rel) {
     cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
     uint32_t i;
-    if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED && !rel->take_limit) {
+    if (rel->shuffled == CCI__REL_MAYBE_SHUFFLED && !(rel->take_limit && (CCI__REL_FATES || rel->ordered))) {
         if (rel->rnr && !rel->overdue_ns && (rel->ordered || (rel->next_number & 1))) cci__rel_oldest_lost_first(rel);
         return;
     }

@@ -113,7 +113,7 @@ known_version=12 room=0x80000 run_flags=
 board='qemu-system-arm -M mps2-an386 -nographic -semihosting -kernel' m55_board='qemu-system-arm -M mps3-an547 -nographic -semihosting -kernel'
 printf '%-12s %-30s %14s %14s %12s\n' machine 'bytes (goal)' code memory stack
 target Cortex-M0+ $arm '-mcpu=cortex-m0plus -mthumb' arm-none-eabi-size "$board" '27330 62430 71930 76730 8760 11100 13580 13720' '1440 1440 1440 1480 580 640 780 820'
-target Cortex-M4 $arm '-mcpu=cortex-m4 -mthumb' arm-none-eabi-size "$board" '23350 55670 64830 69200 8200 10530 12620 12760' '1040 1180 1180 1220 500 580 700 730'
+target Cortex-M4 $arm '-mcpu=cortex-m4 -mthumb' arm-none-eabi-size "$board" '23350 55730 64830 69200 8200 10530 12620 12760' '1040 1180 1180 1220 500 580 700 730'
 target Cortex-M55 $arm '-mcpu=cortex-m55 -mthumb -mfloat-abi=soft' arm-none-eabi-size "$m55_board" '23380 55570 64740 69110 8250 10630 12720 12860' '1040 1180 1180 1220 520 600 700 730'
 run_flags=-Wl,--defsym=flash_at=0x10000 # it runs as a program of Linux
 target RV32IMC $riscv '--specs=picolibc.specs -march=rv32imc -mabi=ilp32' riscv64-unknown-elf-size qemu-riscv32-static '27990 64710 75250 80270 8900 11500 14040 14240' '1040 1050 1200 1290 600 640 830 880'
