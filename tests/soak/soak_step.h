@@ -454,6 +454,13 @@ static void on_send(uint32_t node, const cci_event_send_t *event) {
     }
 }
 
+/* Has the program a connection with this handle, which it has not closed? */
+static int is_open(const cci_connection_t *connection) {
+    uintptr_t context = (uintptr_t)connection->context - 1;
+    const side_t *side = context / 2 < conn_count ? &conns[context / 2].side[context % 2] : NULL;
+    return side != NULL && side->state == SIDE_OPEN && side->handle == connection;
+}
+
 static int has_ended(const cci_connection_t *connection) {
     uintptr_t context = (uintptr_t)connection->context - 1;
     return context / 2 < conn_count && conns[context / 2].side[context % 2].has_ended;
@@ -486,16 +493,10 @@ static void on_end(const cci_event_disconnect_t *event) {
 
 /* News of a connection come while it is open, and only to who wants them. */
 static void on_status(uint32_t index, const cci_event_status_t *event) {
-    uintptr_t context;
     REQUIRE(ORACLE_CALL, nodes[index].hears_status, "an event of status that nobody asked for");
     REQUIRE(ORACLE_CALL, (uint32_t)event->what <= CCI_STATUS_ROUTE_CHANGED, "an event of status of kind %d", (int)event->what);
     totals.news++;
-    if (event->connection == NULL) {
-        return;
-    }
-    context = (uintptr_t)event->connection->context - 1;
-    REQUIRE(ORACLE_CALL, context / 2 < conn_count && conns[context / 2].side[context % 2].state == SIDE_OPEN &&
-                             conns[context / 2].side[context % 2].handle == event->connection && !has_ended(event->connection),
+    REQUIRE(ORACLE_CALL, event->connection == NULL || (is_open(event->connection) && !has_ended(event->connection)),
             "news of a connection before its event or after its end");
 }
 
@@ -529,8 +530,7 @@ static void on_event(uint32_t index, cci_event_t *event) {
         break;
     case CCI_EVENT_KEEPALIVE_TIMEDOUT: {
         uintptr_t context = (uintptr_t)event->keepalive.connection->context - 1;
-        REQUIRE(ORACLE_CALL, context / 2 < conn_count && conns[context / 2].side[context % 2].state == SIDE_OPEN,
-                "a keepalive event of a connection that is closed");
+        REQUIRE(ORACLE_CALL, is_open(event->keepalive.connection), "a keepalive event of a connection that is closed");
         close_later((uint32_t)(context / 2), (uint32_t)(context % 2));
         break;
     }

@@ -59,7 +59,6 @@ static void test_a_number_of_32_bits_becomes_the_nearest_of_64(void **state) {
     }
 }
 
-/* The reference vectors whose input is a multiple of 8 bytes: key 00..0f, input 00.. */
 static uint64_t random_of_any_size(void) {
     return random64() >> chance(64);
 }
@@ -78,6 +77,7 @@ static void test_a_quotient_is_exact_by_16_bits_and_else_hardly_too_small(void *
     assert_int_equal(cci__quotient(0, 7), 0);
 }
 
+/* The reference vectors whose input is a multiple of 8 bytes: key 00..0f, input 00.. */
 static void test_siphash_gives_the_reference_values(void **state) {
     static const uint64_t expected[8] = {UINT64_C(0x726fdb47dd0e0e31), UINT64_C(0x93f5f5799a932462),
                                          UINT64_C(0x3f2acc7f57c29bdb), UINT64_C(0xb8ad50c6f649af94),
@@ -232,6 +232,11 @@ static void test_sleeping_until_the_deadline_meets_each_timer_in_time(void **sta
 }
 
 static void test_arming_again_moves_a_timer(void **state) {
+#ifdef CCI_SMALL
+    const uint64_t past_ns = 400 * TICK; /* a list tells the timer's own time */
+#else
+    const uint64_t past_ns = 0;
+#endif
     static cci_wheel_t wheel;
     cci_timer_t timer;
     (void)state;
@@ -242,7 +247,7 @@ static void test_arming_again_moves_a_timer(void **state) {
     cci__timer_arm(&wheel, &timer, 1000 * TICK);
     assert_null(cci__wheel_expire(&wheel, 500 * TICK));
     cci__timer_arm(&wheel, &timer, 400 * TICK); /* the past */
-    assert_true(cci__wheel_deadline(&wheel) <= 500 * TICK);
+    assert_int_equal(cci__wheel_deadline(&wheel), past_ns);
     cci__timer_arm(&wheel, &timer, 600 * TICK); /* out of what is due */
     assert_null(cci__wheel_expire(&wheel, 599 * TICK));
     assert_ptr_equal(cci__wheel_expire(&wheel, 602 * TICK), &timer);
